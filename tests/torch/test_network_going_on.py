@@ -12,7 +12,7 @@ import torch
 
 import lols
 from lols.errors import ConfigurationError
-from lols.policies import Policy
+from lols.policies import OwnPolicy
 from tests.torch.small_networks import DATA, SPACE, TEACHERS, UNSEEN, make_policy, train
 from tests.torch.test_neural_estimators import SMALL, TAGGED, TAGS, TREES, WORDS
 
@@ -195,7 +195,7 @@ def test_a_policy_without_onward_says_what_it_lacks() -> None:
         def update(self, states: Any, costs: np.ndarray, weights: np.ndarray) -> None:
             pass
 
-    fixed: Policy = Fixed()
+    fixed: OwnPolicy = Fixed()
     model = train(fixed, passes=1)
     with pytest.raises(ConfigurationError, match="a Fixed cannot learn on: give it a method `onward`"):
         model.partial_fit(DATA, TEACHERS["bad"])

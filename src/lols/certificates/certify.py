@@ -22,7 +22,7 @@ from lols.contract.space import Reference
 from lols.contract.task import as_teacher
 from lols.contract.threads import Threads
 from lols.engine.drivers.fused import FusedDriver
-from lols.engine.structures import FrozenPolicy, following
+from lols.engine.structures import following
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.settings import LearnerSettings
 from lols.tasks.case import Case, Naming
@@ -253,16 +253,16 @@ def _check_same(own: Deviations, taught: Deviations) -> None:
 
 def _notes(model: Model) -> tuple[str, ...]:
     """What cannot be known of a policy that is not linear."""
-    if isinstance(model.policy, FrozenPolicy) or own_ways(model.policy, LearnerSettings("hinge", "adagrad")):
+    if model.decides.has_weights or own_ways(model.policy, LearnerSettings("hinge", "adagrad")):
         return ()
-    kind = type(model.policy).__name__
+    kind = model.decides.name
     return (f"{kind} has no method `onward`, so that no other policy of its class was fitted: regret in class is 0.",)
 
 
 def _check(case: Case, resamples: int) -> None:
-    policy: Any = case.model.policy
-    policies = policy.chances.size if isinstance(policy, FrozenPolicy) else 1
-    if policies > 1 or getattr(policy, "random", False):
+    policy = case.model.decides
+    policies = policy.components
+    if policy.random:
         drawn_from = f"draws one of {policies} policies" if policies > 1 else "draws its actions at random"
         raise ConfigurationError(
             f"the policy {drawn_from} at every state, as searn's do, so that a deviation has no fixed cost: certify a "

@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.contract.examples import Examples
-from lols.engine.compile import store
-from lols.engine.compile.ahead import prepare_all
-from lols.engine.compile.kernel import DISABLED
 from lols.engine.drivers.portable import Portable
 from lols.engine.lessons import NO_FEATURES, FeatureRuns
 from lols.engine.structures import Batch, Plan
 from lols.engines.history import Version
 from lols.engines.protocol import SharedValue
 from lols.engines.replica import Replica, Touched
+from lols.kernels import store
+from lols.kernels.ahead import prepare_all
+from lols.kernels.kernel import DISABLED
 
 
 class Problem(NamedTuple):

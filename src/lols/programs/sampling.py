@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from lols.contract.hashing import mix
 from lols.engine.policy import draw_component
 from lols.engine.sampling import draw_action, levels_of, start_action
 from lols.engine.structures import COMPONENT, TIE
+from lols.kernels.hashing import mix
 from lols.programs.rolling import Following
 
 

@@ -19,7 +19,6 @@ import numpy as np
 
 from lols.contract.examples import Examples
 from lols.contract.space import Reference
-from lols.engine.structures import FrozenPolicy
 from lols.errors import ConfigurationError
 from lols.io.whole_file import write_whole
 from lols.tasks.inspect import stored_algorithm
@@ -486,7 +485,7 @@ def explained_roll_out(model: Model, roll_out: str | None, beta: Any) -> tuple[A
 
 def draws_policies(model: Model) -> bool:
     """Whether one of several policies is drawn at every decision, as Searn does."""
-    return isinstance(model.policy, FrozenPolicy) and model.policy.chances.size > 1
+    return model.decides.components > 1
 
 
 def right_actions(reference: Reference, examples: Examples, taken: np.ndarray) -> list[list[int]]:
@@ -533,6 +532,7 @@ class ObjectExplanation(Explanation):
     """How an object of the user's is decided about."""
 
     def old_values(self, top: int | None) -> dict[str, Any]:
+        """The actions of all decisions."""
         names = ("action", "predicted", "loss", "cost", "taken")
         return {
             "steps": [[{name: getattr(a, name) for name in names} for a in each.actions] for each in self.decisions]

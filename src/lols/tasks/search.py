@@ -11,11 +11,10 @@ import numpy as np
 
 from lols.contract.choosing import some
 from lols.contract.examples import Examples
-from lols.contract.hashing import mix
 from lols.contract.user_frames import warn
-from lols.engine.compile.kernel import compile_seconds
-from lols.engine.structures import FrozenPolicy
 from lols.errors import ConfigurationError
+from lols.kernels.hashing import mix
+from lols.kernels.kernel import compile_seconds
 from lols.learners.settings import LearnerSettings
 from lols.tasks.base import Estimator, not_fitted
 from lols.tasks.choice import Choice
@@ -248,7 +247,7 @@ class SearchEstimator(Estimator):
     def _train(
         self,
         task: Any,
-        make_examples: Callable[[], Examples],
+        make_examples: Callable[[], Any],
         score: Callable[[Model], dict[str, float]] | None,
         judges: Judges,
         *,
@@ -263,8 +262,8 @@ class SearchEstimator(Estimator):
         began, compiling = time.perf_counter(), compile_seconds()
         examples = make_examples()
         trainer = self._trainer(task, len(examples))
-        if goes_on and trainer.policy is not None:
-            trainer.policy.begin_with(self._fitted.policy)
+        if goes_on and not trainer.policy.has_weights:
+            trainer.policy.asked.begin_with(self._fitted.policy)
         elif goes_on:
             fitting["start"] = start_of(self._as_learned(), trainer, places)
             self._fitted.learning = None  # it is stale from here on, whatever happens
@@ -284,7 +283,7 @@ class SearchEstimator(Estimator):
             self._calibrate(task, examples, judges)
         spent, compiled = time.perf_counter() - began, compile_seconds() - compiling
         self.model_.report |= {"seconds_total": spent, "seconds_compiling": compiled, "dev": choice.history}
-        keeps = trainer.policy is None and (self.KEEPS or self.keep_state or self.warm_start)
+        keeps = trainer.policy.has_weights and (self.KEEPS or self.keep_state or self.warm_start)
         self.model_.learning = trainer.state if keeps else None
         self.path_ = None
         return trainer
@@ -325,7 +324,7 @@ class SearchEstimator(Estimator):
         """What is to be said where learning goes on without the learner's state; None if it has it."""
         if self._fitted.learning is not None or self._stream is not None:
             return None
-        if not isinstance(self._fitted.policy, FrozenPolicy):
+        if not self._fitted.decides.has_weights:
             return f"{self.named} goes on from its weights, with a new optimiser: a network keeps no state of learning"
         return without_state(self.named)
 

@@ -13,8 +13,7 @@ from lols.contract.space import Reference
 from lols.contract.task import as_teacher
 from lols.training.algorithms import LOLS
 from lols.training.calibration import Judged, most_judged
-from lols.training.deviation_costs import DeviationCosts
-from lols.training.plans import plan_of
+from lols.training.deviation_costs import DeviationCosts, exact_plan
 
 BY_REFERENCE = LOLS.exactly("learned", "reference")
 
@@ -66,7 +65,7 @@ def judged_steps(model: Any, examples: Examples, reference: Reference | None = N
     most, steps = most_judged(examples.most_actions), 0
     costs, taken, right = [], [], []
     reference = as_teacher(reference, model.space)
-    plan = plan_of(model.space, reference, BY_REFERENCE, 0)
+    plan = exact_plan(model.space, reference, BY_REFERENCE, 0)
     plan = plan._replace(seed=model.plan.seed, random_ties=model.plan.random_ties)
     with model.driver(examples, reference) as driver:
         run = driver.predict(model.policy, model.plan, scores=True)

@@ -14,12 +14,14 @@ import numpy as np
 
 from lols.contract.choosing import numbers_within
 from lols.contract.examples import Examples
-from lols.contract.hashing import mix, unit
 from lols.contract.space import Reference, SearchSpace
 from lols.engine.structures import BY_LEARNER, BY_TEACHER, COMPARE, ROLLED_IN, Batch, Plan
+from lols.kernels.hashing import mix, unit
+from lols.learners.settings import LearnerSettings
 from lols.training.algorithms import Algorithm, schedules
-from lols.training.plans import plan_of
+from lols.training.plans import TRICKS, plan_of
 
+EXACT = LearnerSettings("csoaa", "nag")  # a learner that costs matter to, without slack
 TOGETHER = 256  # examples that are searched at a time
 BETA = 0.5  # where training adapted β, and the model does not record its last value
 
@@ -75,7 +77,7 @@ class DeviationCosts:
         tricks: Mapping[str, bool] | None = None,
     ) -> DeviationCosts:
         """Measure with roll-in and roll-out of an algorithm: no state is passed over, and all costs are exact."""
-        return cls(driver, policy, plan_of(driver.space, driver.reference, algorithm, seed, tricks), beta, beta_in)
+        return cls(driver, policy, exact_plan(driver.space, driver.reference, algorithm, seed, tricks), beta, beta_in)
 
     def parts(
         self, numbers: np.ndarray, rounds: np.ndarray | None = None, *, together: int = TOGETHER, **options: Any
@@ -89,6 +91,13 @@ class DeviationCosts:
             slots, filled = batch.lessons.slots, batch.lessons.filled.copy()
             at = numbers_within(batch.lessons.first, filled)
             yield MeasuredPart(batch, filled, slots.costs[at], slots.weight[at])
+
+
+def exact_plan(
+    space: SearchSpace, reference: Reference, algorithm: Algorithm, seed: int, tricks: Mapping[str, bool] | None = None
+) -> Plan:
+    """How an algorithm searches if no state is passed over, and the exact cost of every action matters."""
+    return plan_of(space, reference, algorithm, EXACT, dict.fromkeys(TRICKS, True) | dict(tricks or {}), seed)
 
 
 def last_shares(algorithm: Algorithm, about: Mapping[str, Any]) -> tuple[float, float]:
@@ -127,7 +136,7 @@ def costs_along(
     space, rolled = model.space, algorithm.roll_out != "none"
     steps, rows, losses = np.arange(taken.size), list[np.ndarray](), []
     tricks = {"closed_form": False}  # so that every deviation is rolled out
-    plan = plan_of(space, reference, algorithm, seed, tricks)._replace(compare=rolled)
+    plan = exact_plan(space, reference, algorithm, seed, tricks)._replace(compare=rolled)
     with model.driver(examples, reference, threads=1, compiled=compiled) as driver:
         measured = DeviationCosts(driver, model.policy, plan, beta, beta)
         for part in measured.parts(np.zeros_like(steps), _measuring_rounds(plan.seed, taken.size)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,10 +21,9 @@ from lols.learners.continuing import state_of_policy, widened
 from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
 from lols.learners.structures import ROUNDS
+from lols.policies.own import as_policy
 from lols.training.adaptive import AdaptiveBeta
-
-if TYPE_CHECKING:
-    from lols.training.trainer import Trainer
+from lols.training.recipe import Recipe
 
 PREFIX = "learning."
 PARTS = ("weights", "squares", "sums")
@@ -103,10 +102,10 @@ class LearningState:
         }
         return StoredState(header, tensors)
 
-    def restored(self, trainer: Trainer, places: np.ndarray | None = None) -> LearningState:
+    def restored(self, recipe: Recipe, places: np.ndarray | None = None) -> LearningState:
         """A copy, as the trainer learns; with more actions if need be, of which those so far are at `places`."""
-        check_same(self.learner.settings, trainer)
-        made, state = trainer.new_learner(), self.learner.state()
+        check_same(self.learner.settings, recipe)
+        made, state = recipe.new_learner(), self.learner.state()
         made.load(state if places is None or places.size == made.columns else widened(state, made, places))
         return LearningState(made, self.passes, replace(self.adaptive), self.data)
 
@@ -139,12 +138,12 @@ class StoredState:
             raise ValueError("its settings are not plain values")
         return LearnerSettings(**given)
 
-    def restored(self, trainer: Trainer, places: np.ndarray | None = None) -> LearningState:
+    def restored(self, recipe: Recipe, places: np.ndarray | None = None) -> LearningState:
         """The state, for a trainer; `places` as in `widened`. Its margin and scale become those of the state."""
         try:
             settings, header = self.settings, self.header
-            check_same(settings, trainer)
-            learner = trainer.new_learner()
+            check_same(settings, recipe)
+            learner = recipe.new_learner()
             if bool(header["averaged"]) != learner.averaged:
                 raise ConfigurationError(
                     "the model's state has another average: go on with the algorithm of its training"
@@ -190,15 +189,15 @@ class StoredState:
         return state
 
 
-def check_same(settings: LearnerSettings, trainer: Trainer) -> None:
+def check_same(settings: LearnerSettings, recipe: Recipe) -> None:
     """Whether a trainer has the learner that a state is of; margin and scale become those of the state."""
-    different = [name for name in SAME if getattr(settings, name) != getattr(trainer.settings, name)]
+    different = [name for name in SAME if getattr(settings, name) != getattr(recipe.settings, name)]
     if different:
         raise ConfigurationError(
             f"the model's state is of another {different[0]}: go on with the options of its training, or save it "
             "without state"
         )
-    trainer.adopt(settings)
+    recipe.adopt(settings)
 
 
 def without_state(name: str) -> str:
@@ -209,25 +208,25 @@ def without_state(name: str) -> str:
     )
 
 
-def start_of(model: Any, trainer: Trainer, places: np.ndarray | None = None) -> LearningState:
+def start_of(model: Any, recipe: Recipe, places: np.ndarray | None = None) -> LearningState:
     """What a trainer goes on from with a model: its state if it has one, else its weights alone."""
-    trainer.check_start()
+    recipe.check_start()
     if model.learning is not None:
-        found: LearningState = model.learning.restored(trainer, places)
+        found: LearningState = model.learning.restored(recipe, places)
         return found
-    if not isinstance(model.policy, FrozenPolicy):
+    if not as_policy(model.policy).has_weights:
         raise ConfigurationError(
             "a linear policy cannot go on from another one: train anew, or go on with policy='neural'"
         )
     settled = model.about.get("learner")
-    if trainer.unsettled and isinstance(settled, dict) and settled.get("scale"):
-        trainer.adopt(replace(trainer.settings, margin=str(settled["margin"]), scale=float(settled["scale"])))
-    return from_weights(model.policy, trainer, places)
+    if recipe.unsettled and isinstance(settled, dict) and settled.get("scale"):
+        recipe.adopt(replace(recipe.settings, margin=str(settled["margin"]), scale=float(settled["scale"])))
+    return from_weights(model.policy, recipe, places)
 
 
-def from_weights(policy: FrozenPolicy, trainer: Trainer, places: np.ndarray | None = None) -> LearningState:
+def from_weights(policy: FrozenPolicy, recipe: Recipe, places: np.ndarray | None = None) -> LearningState:
     """A state with the weights of a policy alone: nothing is known of rounds, averages and squared gradients."""
-    learner = trainer.new_learner()
+    learner = recipe.new_learner()
     if places is None or places.size == learner.columns:
         learner.load(state_of_policy(policy, learner))
         return LearningState(learner)

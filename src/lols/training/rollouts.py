@@ -13,14 +13,12 @@ from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space, as_teacher
 from lols.contract.whole_numbers import check_seed, check_whole
 from lols.engine.drivers.lock_step import LockStepDriver
-from lols.engine.structures import FrozenPolicy, PendingRollouts
+from lols.engine.structures import PendingRollouts
 from lols.errors import ConfigurationError
-from lols.policies.linear import LinearPolicy
-from lols.policies.protocol import checked
+from lols.policies.own import as_policy
 from lols.training.algorithms import algorithm
-from lols.training.deviation_costs import DeviationCosts
+from lols.training.deviation_costs import DeviationCosts, exact_plan
 from lols.training.model import Model
-from lols.training.plans import plan_of
 
 STATES = ("learned", "reference")
 
@@ -77,7 +75,7 @@ def rollout_costs(
     Parameters
     ----------
     model_or_policy
-        A `Model`, or any `lols.policies.Policy`, such as a `TorchPolicy`.
+        A `Model`, or any `lols.policies.OwnPolicy`, such as a `TorchPolicy`.
     task
         The search space.
     data
@@ -118,14 +116,16 @@ def rollout_costs(
     if not 0.0 <= beta <= 1.0:
         raise ConfigurationError(f"beta is {beta}: give a number between 0 and 1")
     space = as_space(task)
-    policy = _as_policy(model_or_policy, space, compiled)
+    given = model_or_policy.policy if isinstance(model_or_policy, Model) else model_or_policy
+    own = as_policy(given)
+    policy = own.in_lock_step(space, compiled=compiled)
     teacher = as_teacher(reference, space)
-    if k > 1 and (getattr(policy, "random", False) or (states == "reference" and teacher.random)):
+    if k > 1 and (own.random or (states == "reference" and teacher.random)):
         raise ConfigurationError("k roll-outs need the same states, and these are drawn at random: leave out k")
     examples = data if isinstance(data, Examples) else Examples(space, data, truth=space.truth_for(teacher))
     roll_out = "learned" if beta == 0.0 else "reference" if beta == 1.0 else "mixture"
     tricks = {"reuse": False, "closed_form": False}
-    plan = plan_of(space, teacher, algorithm(roll_in=states, roll_out=roll_out), seed, tricks)
+    plan = exact_plan(space, teacher, algorithm(roll_in=states, roll_out=roll_out), seed, tricks)
     with LockStepDriver(space, examples, teacher, compiled=compiled) as driver:
         measured = DeviationCosts(driver, policy, plan, beta, beta)
         sums = squares = np.zeros(1)
@@ -136,14 +136,6 @@ def rollout_costs(
     spread = np.where(known, squares / k - np.where(known, mean, 0.0) ** 2, 0.0).clip(min=0.0)
     advantages = mean[np.arange(taken.size), taken][:, np.newaxis] - mean
     return RolloutCosts(example, step, taken, mean, advantages, np.sqrt(spread / max(k - 1, 1)))
-
-
-def _as_policy(given: Any, space: SearchSpace, compiled: bool) -> Any:
-    """A policy of the protocol."""
-    policy = given.policy if isinstance(given, Model) else given
-    if isinstance(policy, FrozenPolicy):
-        return LinearPolicy(space, weights=policy, compiled=compiled)
-    return checked(policy)
 
 
 def _drawn(measured: DeviationCosts, draw: int, batch_size: int) -> tuple[np.ndarray, ...]:

@@ -16,7 +16,8 @@ from lols.engine.structures import LEARNED, NONE, REFERENCE
 from lols.errors import ConfigurationError
 from lols.training.deviation_costs import DeviationCosts
 from lols.training.progress import Progress, on_terminal
-from lols.training.students_t import t_quantile
+from lols.training.sources import source_of
+from lols.training.t_distribution import t_quantile
 from lols.training.trainer import Trainer
 
 MOST, MOST_PLAIN = 256, 32  # examples that are compared, by compiled code and by plain Python
@@ -128,12 +129,13 @@ def improvable(trainer: Trainer, data: Examples | Sequence[Any]) -> bool:
 
     Looks at some examples, and at the steps and actions that the algorithm samples.
     """
-    run = trainer.new_run(_spread(data, DEVIATED))
+    source = source_of(trainer, _spread(data, DEVIATED))
     plan = trainer.plan._replace(roll_in=REFERENCE, compare=False, bound=False, exact=True, slack=np.inf)
     ways = {"roll_out": NONE, "imitate": True}, {"roll_out": REFERENCE, "imitate": False}
-    with run.driver() as driver:
-        measured = (DeviationCosts(driver, run.student.rolling_policy(), plan._replace(**way)) for way in ways)
-        for marks, part in zip(*(each.parts(np.arange(run.count), together=1) for each in measured), strict=True):
+    policy, numbers = trainer.new_policy(), np.arange(len(source.first))
+    with source.driver(policy, trainer, source.first) as driver:
+        measured = (DeviationCosts(driver, policy.asked, plan._replace(**way)) for way in ways)
+        for marks, part in zip(*(each.parts(numbers, together=1) for each in measured), strict=True):
             # The cost of the reference's action, or of the best of several.
             taken = np.where(marks.costs == 0.0, part.costs, np.inf).min(axis=1)
             if ((part.weight > 0.0) & np.isfinite(taken) & (taken > 0.0)).any():
@@ -164,9 +166,14 @@ def _next(trainer: Trainer, found: TeacherComparison) -> str:
     strategies = "" if found.labelled else ", or lols.optimise, which compares strategies"
     if chosen.roll_out == "none":
         return f'{chosen.name} does not see what actions lead to: try algorithm="lols"'
-    if trainer.policy is None and settings.reduction == "hinge" and settings.margin == "unit" and not found.labelled:
+    if (
+        trainer.policy.has_weights
+        and settings.reduction == "hinge"
+        and settings.margin == "unit"
+        and not found.labelled
+    ):
         return 'a unit margin counts mistakes alike: try learner=LearnerSettings(margin="cost", scale=None)'
-    if trainer.policy is None and settings.reduction != "hinge":
+    if trainer.policy.has_weights and settings.reduction != "hinge":
         return f'{settings.reduction} predicts costs: try learner="hinge", or more passes'
     if chosen.roll_in != "learned":
         return 'it learns at states of its teacher: try roll_in="learned"'

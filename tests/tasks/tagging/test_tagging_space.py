@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from lols import Tagger
 from lols.contract.checks import check_space
 from lols.contract.examples import Examples
-from lols.engine.compile.dual import bind
 from lols.errors import ConfigurationError, LolsError
+from lols.kernels.dual import bind
 from lols.tasks.tagging.spans import automaton, make_labels
 from lols.tasks.tagging.task import TaggingTask
 from lols.tasks.tokens.corpus import corpus_of

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from lols.contract.choosing import runs
-from lols.contract.hashing import mix
-from lols.engine.compile.kernel import kernel
+from lols.kernels.hashing import mix
+from lols.kernels.kernel import kernel
 from lols.tasks.parsing.space import (
     DEPTH,
     FIELDS,
@@ -100,8 +99,8 @@ class NeuralParsingTask(NetworkTask, ParsingTask):
         def parsed(model: Model) -> Trees:
             found = []
             for offsets, examples in parts:
-                policy = model.policy.begin(examples, np.arange(len(examples)))  # type: ignore[attr-defined]
-                trees = self.trees(self.found_actions(replace(model, policy=policy), examples, beam), offsets)
+                policy = model.policy.begin(examples, np.arange(len(examples)))
+                trees = self.trees(self.found_actions(model.replaced(policy=policy), examples, beam), offsets)
                 with policy.computing():
                     labels = policy.network.label(policy.memory, trees.heads)
                 relations = np.where(trees.heads >= 0, labels, self.root)

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from lols.contract.examples import Examples, Items, Ragged, Scalar
-from lols.contract.hashing import mix
 from lols.contract.space import Reference, SearchSpace, Sizes
-from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError
+from lols.kernels.hashing import mix
+from lols.kernels.kernel import kernel
 from lols.tasks.parsing.defaults import default_parsing_templates
 from lols.tasks.parsing.space import ANY, FIELDS, FUNCTIONS, HEADER, LABEL, LEFT, NEVER, ONLY, RIGHT, SHIFT
 from lols.tasks.parsing.teachers import references

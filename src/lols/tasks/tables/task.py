@@ -11,12 +11,12 @@ import numpy as np
 
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
-from lols.engine.compile.kernel import Kernel
-from lols.engine.compile.layout import Struct
 from lols.engine.policy import add_features, decode, types_of
 from lols.engine.structures import FrozenPolicy
 from lols.errors import ConfigurationError, shown
 from lols.io.costs import check_matrix
+from lols.kernels.kernel import Kernel
+from lols.kernels.layout import Struct
 from lols.tasks.tables import space as label_tree
 from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.rows import Rows

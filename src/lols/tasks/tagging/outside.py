@@ -12,14 +12,13 @@ explanations, files.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lols.contract.hashing import mix
 from lols.engine.structures import FrozenPolicy
 from lols.engine.table import features_by_row, fill, growing_table
+from lols.kernels.hashing import mix
 from lols.tasks.tagging.held_out import HeldOut
 from lols.tasks.tagging.task import TaggingTask
 from lols.tasks.tokens.encoding import key
@@ -76,7 +75,7 @@ def nothing_open(task: TaggingTask) -> np.ndarray:
 
 def raised(model: Model, task: TaggingTask, cost: float) -> Model:
     """A model in which O costs so much more where no span is open."""
-    if cost == 0.0 or not isinstance(model.policy, FrozenPolicy):
+    if cost == 0.0 or not model.decides.has_weights:
         return model
     made, cells = _with_cells(model, model.policy, task)
     made.policy.stack[cells] += np.float32(cost)
@@ -93,13 +92,13 @@ def _with_cells(model: Model, policy: FrozenPolicy, task: TaggingTask) -> tuple[
     stack = np.zeros((policy.stack.shape[0], whole.size, policy.stack.shape[2]), np.float32)
     stack[:, :count] = policy.stack[:, :count]
     cells = slice(None), np.flatnonzero(np.isin(whole, features)), task.inner_labels.index(OUTSIDE)
-    return replace(model, policy=policy._replace(shared=table, stack=stack)), cells
+    return model.replaced(policy=policy._replace(shared=table, stack=stack)), cells
 
 
 def fit_outside(model: Model, held: HeldOut) -> OutsideCost | None:
     """What O should cost more for the F1 of held-out sentences; None where that is not known."""
     task, policy = held.task, model.policy
-    if task.scheme is None or not isinstance(policy, FrozenPolicy) or policy.thresholds or not nothing_open(task).size:
+    if task.scheme is None or not model.decides.has_weights or policy.thresholds or not nothing_open(task).size:
         return None
     costs = held.judged(model).costs
     outside = task.inner_labels.index(OUTSIDE)

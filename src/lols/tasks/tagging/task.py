@@ -11,8 +11,8 @@ import numpy as np
 
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
-from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError, LolsError, shown
+from lols.kernels.kernel import kernel
 from lols.tasks.tagging.space import make_examples, make_space, references
 from lols.tasks.tagging.span_oracle import completions
 from lols.tasks.tagging.span_space import SPAN_FUNCTIONS, span_references

@@ -18,8 +18,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from lols.engine.compile import store
-from lols.engine.compile.layout import Layout
+from lols.kernels import store
+from lols.kernels.layout import Layout
 
 PATIENCE = 120.0  # seconds for one kernel, many times what it takes
 COMPILING = threading.RLock()  # held while something is compiled

@@ -16,8 +16,8 @@ from numba.core.registry import cpu_target
 from numba.core.typed_passes import AnnotateTypes
 from numba.core.untyped_passes import ReconstructSSA
 
-from lols.engine.compile.as_in_python import AsInPython
-from lols.engine.compile.dual import CHECKED, NOT_INLINED
+from lols.kernels.as_in_python import AsInPython
+from lols.kernels.dual import CHECKED, NOT_INLINED
 
 
 class _CodegenWithoutEnvironment:

@@ -25,7 +25,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from lols.engine.compile.ownership import fault, opened
+from lols.kernels.ownership import fault, opened
 
 MAGIC = b"lols kernel 2\n"
 MOST_BYTES = 256 << 20  # of all kernels together

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lols.contract.features import FeatureBuffer, ItemBuffer, emit, feature, feature_buffer, item_buffer, look, uniform
-from lols.contract.hashing import mix, spread, unit
-from lols.engine.compile.kernel import kernel
+from lols.kernels.hashing import mix, spread, unit
+from lols.kernels.kernel import kernel
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 INT32 = st.integers(-(2**31), 2**31 - 1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import stdtrit
 
-from lols.training.students_t import t_quantile
+from lols.training.t_distribution import t_quantile
 
 
 @pytest.mark.parametrize("freedom", [1.0, 1.5, 2.0, 3.7, 10.0, 29.0, 150.3, 5_000.0, 99_999.0, 100_000.0, 1e7, 1e12])

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 import lols
-from lols.contract.digest import digest_functions, source_digest
+from lols.contract.identity import source_digest
+from lols.kernels import digest
+from lols.kernels.digest import digest_functions
 
 # --- a task in files, run by other processes --------------------------------------------------------------------------
 
@@ -78,7 +80,7 @@ def report(**answers):
     print(json.dumps(answers | {"compiling": compile_seconds()}))
 """
 
-HEAD = "import importlib, json, sys\nimport lols\nfrom lols.engine.compile.kernel import compile_seconds\n" + FOLLOW
+HEAD = "import importlib, json, sys\nimport lols\nfrom lols.kernels.kernel import compile_seconds\n" + FOLLOW
 ASK = HEAD + "import task\nreport(loss=follow(task.space, task.teacher))\n"
 TRAIN = (
     HEAD
@@ -339,7 +341,7 @@ def test_a_compiled_helper_counts_as_the_function_it_was_made_from() -> None:
 
 
 def test_a_digest_does_not_depend_on_the_process() -> None:
-    program = "from lols.contract.digest import digest_functions\nA = (1, 2.5)\ndef g(s): return A[0]\n"
+    program = "from lols.kernels.digest import digest_functions\nA = (1, 2.5)\ndef g(s): return A[0]\n"
     program += "def f(s): return g(s) if s[0] in (1, 2) else 0\nprint(digest_functions({'f': f}))"
     outputs = {
         subprocess.run(
@@ -352,6 +354,27 @@ def test_a_digest_does_not_depend_on_the_process() -> None:
         for seed in ("1", "2")
     }
     assert len(outputs) == 1
+
+
+def test_every_source_of_this_package_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, edited = Path.read_bytes, set[str]()
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"#" * (path.name in edited))
+    before = digest._library_digest.__wrapped__()
+    for name in ("as_in_python", "backend", "digest", "dual", "hashing", "kernel", "layout", "pipeline", "value_types"):
+        edited.add(f"{name}.py")
+        assert before != (before := digest._library_digest.__wrapped__()), name
+
+
+@pytest.mark.parametrize("name", ["features", "state"])
+def test_sources_that_compiled_forms_are_made_of_count(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of modules above this package, which it does not know."""
+    state = lols.State(t=int)
+    function = {"features": lols.emit, "state": state.wrapped({"start": lambda x, s: None})["start"]}[name]
+    before, other = digest_functions({"f": function}), digest_functions({"f": lols.mix})
+    known = digest._digest_of_file
+    monkeypatch.setattr(digest, "_digest_of_file", lambda of: b"edited" if of == f"lols.contract.{name}" else known(of))
+    assert digest_functions({"f": function}) != before
+    assert digest_functions({"f": lols.mix}) == other
 
 
 # --- whether functions changed since training -------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Operations on many bytes at once, as plain Python; `bits` has the compiled versions."""
+"""Operations on many bytes at once, as plain Python; `backend` has the compiled versions."""
 
 from __future__ import annotations
 

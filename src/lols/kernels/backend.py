@@ -5,22 +5,24 @@ Imported only when something has to be compiled.
 
 from __future__ import annotations
 
+import functools
 import os
 import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import config, njit, types
+from numba.core import cgutils
 from numba.extending import intrinsic, overload
 from numba.np import numpy_support
 
-from lols.contract import features as feature_functions
-from lols.contract import hashing
-from lols.contract.examples import without_collector
-from lols.engine.compile import as_in_python, bits, dual
-from lols.engine.compile.value_types import POINTER, BlockType, make_row, parts_maker
 from lols.errors import SpaceError
+from lols.kernels import as_in_python, dual, hashing, words
+from lols.kernels import layout as layouts
+from lols.kernels.collector import without_collector
+from lols.kernels.value_types import POINTER, BlockType, make_row, parts_maker
 
 OPTIONS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -30,7 +32,7 @@ def _whole_kernels() -> Any:
     if os.environ.get("LOLS_PLAIN_COMPILER", "0") not in ("", "0"):
         return None
     try:
-        from lols.engine.compile import pipeline
+        from lols.kernels import pipeline
 
         pipeline.object_code(lambda address: address + 1, types.int64, "lols_trial", boundscheck=False)
     except Exception as error:
@@ -96,18 +98,18 @@ def _entry(function: Any, layout: Any) -> Any:
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
-@overload(dual.row, jit_options=OPTIONS)
+@overload(layouts.row, jit_options=OPTIONS)
 def _row_of(columns, index):
     return lambda columns, index: make_row(columns, index)
 
 
-# --- the user's functions ---------------------------------------------------------------------------------------------
+# --- functions that a kernel is given ---------------------------------------------------------------------------------
 
 _COMPILED: dict[str, dict[str, Any]] = {}
 
 
 def _functions(digest: str) -> dict[str, Any]:
-    """The functions of a space or reference, ready to be compiled."""
+    """The functions that are bound together, ready to be compiled."""
     if digest not in _COMPILED:
         bound = dual.BOUND[digest]
         register_twins(bound.helpers())
@@ -123,35 +125,15 @@ def _has(bound, name):
     return lambda bound, name: present
 
 
-def _contract(call: Any, name: str, absent: Any) -> None:
+def _call_of(call: Any, name: str, absent: Any) -> None:
     @overload(call, jit_options=OPTIONS)
     def _call(bound, *arguments):
         function = _functions(bound.digest).get(name)
         if function is None:
             return lambda bound, *arguments: absent
+        if function.py_func.__code__.co_argcount < len(arguments):  # of `shortened_call_of`
+            return lambda bound, *arguments: function(*arguments[:-1])
         return lambda bound, *arguments: function(*arguments)
-
-
-for _function, (_name, _absent) in dual.CONTRACT.items():
-    _contract(_function, _name, _absent)
-
-
-@overload(dual.reference_action, jit_options=OPTIONS)
-def _reference_action(bound, x, y, s, rng):
-    function = _functions(bound.digest).get("action")
-    if function is None:
-        return lambda bound, x, y, s, rng: -1
-    if function.py_func.__code__.co_argcount == 4:
-        return lambda bound, x, y, s, rng: function(x, y, s, rng)
-    return lambda bound, x, y, s, rng: function(x, y, s)
-
-
-@overload(dual.near, jit_options=OPTIONS)
-def _near(number):
-    far, no_action = dual.FAR, np.int64(-dual.FAR)
-    if isinstance(number, types.Float):
-        return lambda number: np.int64(number) if abs(number) <= far else no_action
-    return lambda number: np.int64(number)
 
 
 # --- dual functions ---------------------------------------------------------------------------------------------------
@@ -169,6 +151,10 @@ def register_twins(helpers: Iterable[Any] = ()) -> None:
     for function, compiled in list(dual.TWINS.items()):
         _register(function, compiled)
 
+    for function, (name, absent) in dual.CALLS.items():
+        if function not in _REGISTERED:
+            _REGISTERED.add(function)
+            _call_of(function, name, absent)
     for function, (field, functions) in dual.KINDS.items():
         _overload(function, lambda record, *_, f=field, of=functions: of[_field(record, f).layout.kind])
     for function, needed in dual.NEEDS.items():
@@ -202,7 +188,7 @@ def _if_there(record: Any, function: Any, field: str, name: str, absent: Any) ->
     return lambda *_arguments: absent
 
 
-# --- hashing and features ---------------------------------------------------------------------------------------------
+# --- hashing ----------------------------------------------------------------------------------------------------------
 
 GOLDEN, SPREAD = np.uint64(hashing.GOLDEN), np.uint64(hashing.SPREAD)
 MULTIPLY_1, MULTIPLY_2 = np.uint64(hashing.MULTIPLY_1), np.uint64(hashing.MULTIPLY_2)
@@ -234,29 +220,13 @@ def _spread(key, shift):
     return lambda key, shift: np.int64((np.uint64(np.int64(key)) * GOLDEN) >> np.uint64(shift))
 
 
-@overload(feature_functions.feature, jit_options=OPTIONS)
-def _feature(template, *values):
-    count = len(values[0] if len(values) == 1 and isinstance(values[0], types.BaseTuple) else values)
-    if count > 6:
+@overload(hashing.chain, jit_options=OPTIONS)
+def _chain(identity, values):
+    if len(values) > hashing.MOST:
         raise SpaceError("feature() takes at most six values: hash some of them together with lols.mix")
-
-    def chain(template, *values):
-        return _chain(hashing.mix(np.int64(template), count), values)
-
-    return chain
-
-
-def _chain(identity: int, values: Any) -> int:
-    for value in values:
-        identity = hashing.mix(identity, value)
-    return identity
-
-
-@overload(_chain, jit_options=OPTIONS)
-def _chain_of(identity, values):
     if len(values) == 0:
         return lambda identity, values: identity
-    return lambda identity, values: _chain(hashing.mix(identity, np.int64(values[0])), values[1:])
+    return lambda identity, values: hashing.chain(hashing.mix(identity, np.int64(values[0])), values[1:])
 
 
 # --- what Numba has no compiled form of -------------------------------------------------------------------------------
@@ -295,5 +265,82 @@ def _take(counter):
     return lambda counter: _fetch_add(counter)
 
 
-bits.register(OPTIONS)
+# --- many bytes at once -----------------------------------------------------------------------------------------------
+
+
+def _bytes_at(context, builder, signature, arguments, kind):
+    """Bytes of an array, at any alignment, as a value of another type."""
+    array = context.make_array(signature.args[0])(context, builder, arguments[0])
+    at = context.cast(builder, arguments[1], signature.args[1], types.intp)
+    loaded = builder.load(builder.bitcast(builder.gep(array.data, [at]), kind.as_pointer()))
+    loaded.align = 1
+    return loaded
+
+
+def _compare(builder, how, loaded, byte):
+    """Compare 64 bytes with one; the results are the bits of a word."""
+    lane = builder.insert_element(ir.Constant(loaded.type, ir.Undefined), byte, ir.IntType(32)(0))
+    order = ir.Constant(ir.VectorType(ir.IntType(32), words.BLOCK), [0] * words.BLOCK)
+    return builder.bitcast(how(loaded, builder.shuffle_vector(lane, lane, order)), ir.IntType(words.BLOCK))
+
+
+@intrinsic
+def _word_at(typing_context, buffer, at):
+    def generate(context, builder, signature, arguments):
+        return _bytes_at(context, builder, signature, arguments, ir.IntType(words.BLOCK))
+
+    return types.uint64(buffer, at), generate
+
+
+@intrinsic
+def _equal_bits(typing_context, buffer, at, byte):
+    def generate(context, builder, signature, arguments):
+        loaded = _bytes_at(context, builder, signature, arguments, ir.VectorType(ir.IntType(8), words.BLOCK))
+        byte = context.cast(builder, arguments[2], signature.args[2], types.uint8)
+        return _compare(builder, lambda a, b: builder.icmp_unsigned("==", a, b), loaded, byte)
+
+    return types.uint64(buffer, at, byte), generate
+
+
+@intrinsic
+def _rare_bits(typing_context, buffer, at):
+    def generate(context, builder, signature, arguments):
+        loaded = _bytes_at(context, builder, signature, arguments, ir.VectorType(ir.IntType(8), words.BLOCK))
+        return _compare(builder, lambda a, b: builder.icmp_signed("<=", a, b), loaded, ir.IntType(8)(0))
+
+    return types.uint64(buffer, at), generate
+
+
+@intrinsic
+def _lowest_bit(typing_context, bits):
+    def generate(context, builder, signature, arguments):
+        return builder.cttz(arguments[0], ir.IntType(1)(1))
+
+    return types.int64(bits), generate
+
+
+@intrinsic
+def _copy(typing_context, out, target, source, begin, end):
+    def generate(context, builder, signature, arguments):
+        into, source = (context.make_array(signature.args[k])(context, builder, arguments[k]).data for k in (0, 2))
+        target, begin, end = (arguments[k] for k in (1, 3, 4))
+        size = builder.sub(end, begin)
+        cgutils.raw_memcpy(builder, builder.gep(into, [target]), builder.gep(source, [begin]), size, 1)
+        return context.get_dummy_value()
+
+    return types.void(out, types.int64, source, types.int64, types.int64), generate
+
+
+_inlined = functools.partial(overload, jit_options={**OPTIONS, "forceinline": True})
+_inlined(words.word_at)(lambda buffer, at: lambda buffer, at: _word_at(buffer, at))
+_inlined(words.rare_bits)(lambda buffer, at: lambda buffer, at: _rare_bits(buffer, at))
+_inlined(words.lowest_bit)(lambda bits: lambda bits: _lowest_bit(bits))
+_inlined(words.equal_bits)(lambda buffer, at, byte: lambda buffer, at, byte: _equal_bits(buffer, at, byte))
+
+
+@_inlined(words.copy)
+def _overload_copy(out, target, source, begin, end):
+    return lambda out, target, source, begin, end: _copy(out, target, source, begin, end)
+
+
 as_in_python.register(OPTIONS)

@@ -1,11 +1,12 @@
 """Counter-based hashing: one function, `mix`, behind feature ids, random streams and shuffles.
 
-This is the plain Python version; `lols.engine.compile` has the compiled one. Everything is a signed 64-bit integer,
+This is the plain Python version; `backend` has the compiled one. Everything is a signed 64-bit integer,
 because Numba converts mixtures of signed and unsigned integers to floating point.
 """
 
 from __future__ import annotations
 
+MOST = 6  # values that are hashed together
 MASK = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
 MULTIPLY_1 = 0xBF58476D1CE4E5B9
@@ -26,6 +27,17 @@ def mix(a: int, b: int) -> int:
     z = ((z ^ (z >> 27)) * MULTIPLY_2) & MASK
     z ^= z >> 31
     return z - (1 << 64) if z >> 63 else z
+
+
+def chain(identity: int, values: tuple[int, ...]) -> int:
+    """Hash a number and up to six others, one after the other.
+
+    >>> chain(7, (1, 2)) == mix(mix(7, 1), 2)
+    True
+    """
+    for value in values:
+        identity = mix(identity, value)
+    return identity
 
 
 def add_product(total: int, factor: int, value: int) -> int:

@@ -1,9 +1,8 @@
 """Dual functions: plain Python when called from Python, compiled when called from a kernel.
 
-A user's space is passed to a kernel as an empty value whose *layout* carries a digest. The functions of the contract
-(`step(space, ...)`, `features(space, ...)`) then call the user's own, so that any edit of one of them, or of a helper
-that it calls, gives another kernel. Nothing here needs Numba: `lols.engine.compile.backend` registers these functions
-with it when something has to be compiled.
+Functions of the user are passed to a kernel, bound together, as an empty value whose *layout* carries their digest.
+What `call_of` makes then calls one of them, so that any edit of one, or of a helper that it calls, gives another
+kernel. Nothing here needs Numba: `backend` registers these functions with it when something has to be compiled.
 """
 
 from __future__ import annotations
@@ -12,27 +11,11 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
-from lols.contract import features
-from lols.contract.digest import all_of_library, digest_functions, plain, reached_helpers
-from lols.contract.examples import view
-from lols.engine.compile.layout import FunctionsLayout, functions_layout
+from lols.kernels.digest import all_of_library, digest_functions, plain, reached_helpers
+from lols.kernels.layout import FunctionsLayout, functions_layout
 
 # Functions that kernels call, and the function that is compiled in place of each: usually the same one.
-TWINS: dict[Any, Any] = {
-    function: function
-    for function in (
-        features.above_least,
-        features.append,
-        features.emit,
-        features.emit_curve,
-        features.emit_surface,
-        features.hamming,
-        features.look,
-        features.uniform,
-    )
-} | {features.refuse: features.mark_refused}
+TWINS: dict[Any, Any] = {}
 
 
 def dual(function: Any) -> Any:
@@ -41,7 +24,17 @@ def dual(function: Any) -> Any:
     return function
 
 
-NOT_INLINED: set[Any] = {features.mark_refused}
+def in_kernels(compiled: Any) -> Any:
+    """Make a function dual for which kernels call another one: `compiled`, with the same arguments."""
+
+    def mark(function: Any) -> Any:
+        TWINS[function] = compiled
+        return function
+
+    return mark
+
+
+NOT_INLINED: set[Any] = set()
 
 
 def not_inlined(function: Any) -> Any:
@@ -56,14 +49,14 @@ def _marked(function: Any, **marks: Any) -> Any:
     return function
 
 
-# Functions that are compiled only if a space or reference has an optional function: field, its name, value otherwise.
+# Functions that are compiled only if an optional function is bound: the field with it, its name, the value otherwise.
 NEEDS: dict[Any, tuple[str, str, Any]] = {}
 
 
 def needs(field: str, name: str, absent: Any = None) -> Any:
-    """Mark a function of a search that is called only if its `field`, the space or reference, has function `name`.
+    """Mark a function that is called only if function `name` is bound in this field of its first argument.
 
-    For others it is compiled as a function that returns `absent`: a branch that is never taken is not compiled.
+    Otherwise it is compiled as a function that returns `absent`: a branch that is never taken is not compiled.
     """
 
     def mark(function: Any) -> Any:
@@ -74,7 +67,7 @@ def needs(field: str, name: str, absent: Any = None) -> Any:
 
 
 class Bound:
-    """The functions of one space or reference, ready to be passed to a kernel, compiled or not."""
+    """Functions that belong together, ready to be passed to a kernel, compiled or not."""
 
     def __init__(self, kind: str, functions: Mapping[str, Any], name: str = ""):
         self.name = name
@@ -99,7 +92,7 @@ class Bound:
 def _needs_checks(functions: Iterable[Any]) -> bool:
     """Whether functions are compiled with bounds checks: by default if any of them is not part of this library.
 
-    `LOLS_CHECK=1` checks the indices of all search spaces, `LOLS_CHECK=0` those of none.
+    `LOLS_CHECK=1` checks the indices in all such functions, `LOLS_CHECK=0` those in none.
     """
     wanted = os.environ.get("LOLS_CHECK", "")
     if wanted in ("0", "1"):
@@ -112,60 +105,55 @@ BOUND: dict[str, Bound] = {}  # by digest, which is all that a layout has
 
 
 def bind(kind: str, functions: Mapping[str, Any], name: str = "") -> Bound:
-    """Prepare functions for the kernels; messages call them by their name."""
+    """Prepare functions for the kernels; messages call them by this name, if they have one."""
     return Bound(kind, functions, name)
 
 
-# --- the user's functions ---------------------------------------------------------------------------------------------
+# --- functions that a kernel is given ---------------------------------------------------------------------------------
 
 
 def has(bound: Any, name: str) -> bool:
-    """Whether the space or reference has an optional function; a constant in compiled code."""
+    """Whether there is a function of this name among those that are bound; a constant in compiled code."""
     return name in bound.functions
 
 
-CONTRACT: dict[Any, tuple[str, Any]] = {}  # for each function below: its name in the contract, its value if absent
+CALLS: dict[Any, tuple[str, Any]] = {}  # functions that call one of those that are bound: its name, the value if absent
 
 
-def _generic(name: str, absent: Any = None) -> Any:
-    """The plain version of one function of the contract."""
+def call_of(name: str, absent: Any = None) -> Any:
+    """A function that calls the function of this name among those that are bound, its first argument.
+
+    >>> area = call_of("area")
+    >>> area(bind("Shape", {"area": lambda a, b: a * b}), 2, 3), area(bind("Shape", {}), 2, 3)
+    (6, None)
+    """
 
     def call(bound: Any, *arguments: Any) -> Any:
         function = bound.functions.get(name)
         return function(*arguments) if function is not None else absent
 
     call.__name__ = call.__qualname__ = name
-    CONTRACT[call] = (name, absent)
+    CALLS[call] = (name, absent)
     return call
 
 
-start = _generic("start")
-actions = _generic("actions")
-step = _generic("step")
-features_of = _generic("features")
-loss = _generic("loss", 0.0)
-action_features = _generic("action_features")
-cost = _generic("cost", 0.0)
-key = _generic("key", 0)
-items = _generic("items")
-survey = _generic("survey")
-free = _generic("free")
-reference_costs = _generic("costs")
-names_action = _generic("named", True)
+def shortened_call_of(name: str, absent: Any = None) -> Any:
+    """The same, for a function that may take one argument less: it is given the last one only if it names that many.
 
+    >>> area = shortened_call_of("area")
+    >>> area(bind("Shape", {"area": lambda a: a * a}), 2, 3), area(bind("Shape", {"area": lambda *sides: sides}), 2, 3)
+    (4, (2,))
+    """
 
-def reference_action(bound: Any, x: Any, y: Any, s: Any, rng: Any) -> int:
-    """The action of a reference, with or without a random stream."""
-    function = bound.functions["action"]
-    return function(x, y, s, rng) if function.__code__.co_argcount == 4 else function(x, y, s)
+    def call(bound: Any, *arguments: Any) -> Any:
+        function = bound.functions.get(name)
+        if function is None:
+            return absent
+        return function(*arguments) if function.__code__.co_argcount == len(arguments) else function(*arguments[:-1])
 
-
-FAR = float(1 << 62)
-
-
-def near(number: Any) -> Any:
-    """The whole number that a number is cut to; one that no action has for NaN, infinity and those beyond 64 bits."""
-    return np.int64(number) if abs(np.float64(number)) <= FAR else np.int64(-FAR)
+    call.__name__ = call.__qualname__ = name
+    CALLS[call] = (name, absent)
+    return call
 
 
 # --- one name, several functions --------------------------------------------------------------------------------------
@@ -182,14 +170,6 @@ def by_kind(name: str, field: str, functions: dict[type, Any]) -> Any:
     call.__name__ = call.__qualname__ = name
     KINDS[call] = (field, functions)
     return call
-
-
-# --- examples ---------------------------------------------------------------------------------------------------------
-
-
-def row(columns: Any, index: int) -> Any:
-    """One example's part of a record of columns, as a record of the same class."""
-    return type(columns)(*(view(column, index) for column in columns))
 
 
 # --- threads ----------------------------------------------------------------------------------------------------------

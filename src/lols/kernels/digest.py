@@ -1,12 +1,8 @@
-"""Digests of functions and of everything they reach.
+"""The digest of functions and of everything they reach, which names the object file of a kernel.
 
-Both digests cover the byte code of functions, the helpers that they call, and the globals and closure cells that they
-read. They differ in what else they cover:
-
-- `digest_functions` names the object file of a kernel. It also changes with the module of a function, the versions of
-  Python and NumPy and the sources of the compile layer, so that compiled code is never stale.
-- `source_digest` goes into model files, to tell whether the functions of a space changed since training. It ignores in
-  which module the functions are and which version of the library runs them.
+It covers the byte code and the modules of functions, the helpers that they call, and the globals and closure cells that
+they read; the versions of Python and NumPy; and the sources of this package, which turns them into machine code. So
+compiled code is never stale.
 """
 
 from __future__ import annotations
@@ -15,7 +11,6 @@ import dis
 import enum
 import functools
 import hashlib
-import re
 import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,15 +20,10 @@ from typing import Any
 
 import numpy as np
 
-# What kernels consist of, besides the file that each of them is in.
-_CONTRACT = ("digest", "examples", "features", "hashing", "records", "state")
-_COMPILE = ("as_in_python", "backend", "bits", "dual", "kernel", "layout", "pipeline", "store", "words")
-SOURCES = (*(f"contract/{name}" for name in _CONTRACT), *(f"engine/compile/{name}" for name in _COMPILE))
 # Packages whose version stands for their code.
 TRUSTED = frozenset({"numpy", "numba", "math", "builtins", "cmath", "operator"})
-# Modules of this library whose functions are covered by SOURCES.
-COVERED = ("lols.contract.features", "lols.contract.hashing")
-LENGTH = re.compile(rb"tuple of \d+")
+# Modules of this library whose functions have compiled forms of their own: their sources stand for their code.
+COVERED = {"lols.kernels.hashing"}
 
 
 def digest_functions(functions: Mapping[str, Any]) -> str:
@@ -51,44 +41,6 @@ def digest_functions(functions: Mapping[str, Any]) -> str:
         for part in description.parts(functions[name]):
             digest.update(part)
     return digest.hexdigest()[:16]
-
-
-def source_digest(functions: Mapping[str, Any]) -> str:
-    """Sixteen hexadecimal digits that change when a function, a helper, or a constant that one of them reads changes.
-
-    A file that was run as a script and is imported later holds the same functions under another module name. Objects
-    whose representation is only an address count as equal.
-
-    >>> def next_one(s):
-    ...     return s + 1
-    >>> before = source_digest({"step": next_one})
-    >>> next_one.__module__ = "somewhere.else"
-    >>> source_digest({"step": next_one}) == before, source_digest({"step": lambda s: s + 2}) == before
-    (True, False)
-    """
-    digest = hashlib.sha256()
-    description = Description()
-    for name in sorted(functions):
-        function = plain(functions[name])
-        digest.update(f"\0{name}=".encode())
-        helpers = reached_helpers(function) if isinstance(function, types.FunctionType) else ()
-        modules = {str(getattr(each, "__module__", "")).encode() for each in (function, *helpers)}
-        for part in description.parts(function):
-            digest.update(b"" if part in modules or b" at 0x" in part else _as_in_first_version(part))
-    return digest.hexdigest()[:16]
-
-
-def _as_in_first_version(part: bytes) -> bytes:
-    """A description as it was in 0.1, so that old model files still match.
-
-    Library modules had shorter names; marks of compilation, fields of classes and lengths of tuples were not described.
-    """
-    if part.startswith(b"module lols "):
-        return b"module lols 0.1.0"
-    if LENGTH.fullmatch(part):
-        return b""
-    part = part.replace(b"lols.contract.", b"lols.", 1) if part.startswith(b"lols.contract.") else part
-    return part.removesuffix(b"('', '')") if not part.endswith(b", [])") else part.removesuffix(b", [])") + b")"
 
 
 def reached_helpers(function: Any) -> Iterator[types.FunctionType]:
@@ -122,13 +74,18 @@ def plain(function: Any) -> Any:
 @functools.cache
 def _library_digest() -> bytes:
     digest = hashlib.sha256(f"{sys.version}{np.__version__}".encode())
-    for name in SOURCES:
-        digest.update((Path(__file__).parent.parent / f"{name}.py").read_bytes())
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(file.read_bytes())
     return digest.digest()
 
 
+@functools.cache
+def _digest_of_file(module: str) -> bytes:
+    return hashlib.sha256(Path(str(sys.modules[module].__file__)).read_bytes()).digest()
+
+
 def _trusted(value: Any) -> bool:
-    """Whether a function is covered by a version or by the sources of the library, and compiles without our help."""
+    """Whether a function is covered by a version or by the source of its module, and compiles without our help."""
     module = getattr(value, "__module__", None) or ""
     return module.partition(".")[0] in TRUSTED or module in COVERED
 
@@ -187,7 +144,8 @@ class Description:
         value = plain(value)
         if isinstance(value, types.FunctionType):
             if _trusted(value):
-                yield f"{value.__module__}.{value.__qualname__}".encode()
+                yield self.name(value).encode()
+                yield from self.files(value)
             elif id(value) in self.seen:
                 yield f"function {self.seen[id(value)]} again".encode()
             else:
@@ -211,6 +169,17 @@ class Description:
             # an address differs from process to process
             yield f"{type(value).__name__} {'' if ' at 0x' in shown else shown}".encode()
 
+    def name(self, function: types.FunctionType) -> str:
+        """The name of a function that is told by its name."""
+        return f"{function.__module__}.{function.__qualname__}"
+
+    def files(self, function: types.FunctionType) -> Iterator[bytes]:
+        """The source that its code is made from, where that is not what it says: of a covered module, of `parts_of`."""
+        if function.__module__ in COVERED:
+            yield _digest_of_file(function.__module__)
+        if hasattr(function, "parts_of"):
+            yield _digest_of_file(type(function.parts_of).__module__)
+
     def function(self, function: types.FunctionType) -> Iterator[bytes]:
         """A function: its module, its byte code, and what it reads."""
         yield str(function.__module__).encode()
@@ -219,6 +188,7 @@ class Description:
             yield repr((code.co_code, constants, code.co_names, code.co_varnames)).encode()
         marks = sorted(getattr(function, "compiled_as", {}).items())
         yield repr((function.__defaults__, function.__kwdefaults__, marks)).encode()
+        yield from self.files(function)
         yield from self.reached(function)
 
     def reached(self, function: types.FunctionType, *, closure_only: bool = False) -> Iterator[bytes]:

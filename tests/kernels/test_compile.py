@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+import lols
 from lols.contract.examples import Ragged, Scalar, Shared
 from lols.contract.records import record_class
-from lols.engine.compile import layout
-from lols.engine.compile.dual import bind, by_kind, dual, has, needs, row, take
-from lols.engine.compile.kernel import Kernel, kernel
-from lols.engine.compile.layout import Struct, block_of
+from lols.errors import SpaceError
+from lols.kernels import layout
+from lols.kernels.dual import bind, by_kind, dual, has, needs, shortened_call_of, take
+from lols.kernels.kernel import Kernel, kernel
+from lols.kernels.layout import Struct, block_of, row
 
 # --- values behind pointers -------------------------------------------------------------------------------------------
 
@@ -174,6 +176,27 @@ def test_functions_are_chosen_by_what_they_are_given(compiled: bool) -> None:
     mute, loud = bind("Space", {}), bind("Space", {"speak": speak})
     assert Kernel(tell)(compiled, loud, Red(5)) == 508
     assert Kernel(tell)(compiled, mute, Blue(5)) == 2
+
+
+area = shortened_call_of("area", -1)
+
+
+def area_of(shape, a, b):
+    return area(shape, a, b)
+
+
+@pytest.mark.uncompiled
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_function_that_takes_less_is_not_given_the_last_argument(compiled: bool) -> None:
+    none, square = bind("Shape", {}), bind("Shape", {"area": lambda a: a * a})
+    rectangle = bind("Shape", {"area": lambda a, b: a * b})
+    assert [Kernel(area_of)(compiled, shape, 2, 3) for shape in (none, square, rectangle)] == [-1, 4, 6]
+
+
+def test_more_values_than_a_feature_takes_are_told_where_kernels_are_compiled() -> None:
+    hashed = Kernel(lambda a: lols.feature(a, 1, 2, 3, 4, 5, 6, 7))
+    with pytest.raises(SpaceError, match="at most six values: hash some of them together"):
+        hashed(True, 0)
 
 
 @kernel

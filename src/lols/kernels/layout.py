@@ -12,7 +12,7 @@ import dataclasses
 import struct
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, Self, dataclass_transform
+from typing import Any, NamedTuple, Self, dataclass_transform
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class ArrayLayout(Layout):
 
 
 class FunctionsLayout(Layout):
-    """The functions of a space or a reference: no words, because their code is part of the kernel."""
+    """Functions that a kernel is given: no words, because their code is part of the kernel."""
 
     def __init__(self, kind: str, digest: str):
         self.kind, self.digest, self.name = kind, digest, f"{kind}:{digest}"
@@ -84,12 +84,12 @@ def functions_layout(kind: str, digest: str) -> FunctionsLayout:
     return _FUNCTIONS.setdefault((kind, digest), FunctionsLayout(kind, digest))
 
 
-def digests_in(layout: Layout, kind: str) -> Iterator[str]:
-    """The digests of the functions of a kind, such as `"Space"`, in a layout."""
-    if isinstance(layout, FunctionsLayout) and layout.kind == kind:
+def digests_in(layout: Layout) -> Iterator[str]:
+    """The digests of functions in a layout."""
+    if isinstance(layout, FunctionsLayout):
         yield layout.digest
     for each in layout.layouts if isinstance(layout, Fields) else ():
-        yield from digests_in(each, kind)
+        yield from digests_in(each)
 
 
 def fields_layout(kind: type, names: tuple[str, ...], layouts: tuple[Layout, ...]) -> Fields:
@@ -98,6 +98,43 @@ def fields_layout(kind: type, names: tuple[str, ...], layouts: tuple[Layout, ...
     if layout is None:
         layout = _FIELDS.setdefault((kind, names, layouts), Fields(kind, names, layouts))
     return layout
+
+
+# --- records of columns -----------------------------------------------------------------------------------------------
+
+
+class Ragged(NamedTuple):
+    """An array per example: the values of all examples, and where those of each begin."""
+
+    values: np.ndarray
+    offsets: np.ndarray
+
+
+class Scalar(NamedTuple):
+    """A number per example."""
+
+    values: np.ndarray
+
+
+class Shared(NamedTuple):
+    """The same number or array for every example."""
+
+    value: Any
+
+
+def view(column: Any, index: int) -> Any:
+    """One example's part of a column."""
+    if isinstance(column, Ragged):
+        return column.values[column.offsets[index] : column.offsets[index + 1]]
+    return column.values[index] if isinstance(column, Scalar) else column.value
+
+
+def row(columns: Any, index: int) -> Any:
+    """One example's part of a record of columns, as a record of the same class."""
+    return type(columns)(*(view(column, index) for column in columns))
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
 
 
 class Block:
@@ -160,7 +197,7 @@ def block_of(values: Any) -> Block:
     """The arguments of a kernel as words.
 
     >>> block_of((1, np.zeros((2, 3)), True)).layout.name
-    'lols.engine.compile.layout.Arguments(a0=int,a1=<f8[2],a2=bool)'
+    'lols.kernels.layout.Arguments(a0=int,a1=<f8[2],a2=bool)'
     """
     layouts, words, kept = _lay_out(values)
     layout = _CALLS.get(layouts)

@@ -14,9 +14,9 @@ import pytest
 import lols
 from lols import CostSensitiveClassifier, Parser, Pipeline, Tagger
 from lols.datasets.worlds import tagging_data, tagging_space
-from lols.engine.compile import kernel as kernels
-from lols.engine.compile.kernel import DISABLED, Kernel
 from lols.engine.drivers.fused import FusedDriver
+from lols.kernels import kernel as kernels
+from lols.kernels.kernel import DISABLED, Kernel
 from lols.policies import LinearPolicy
 from tests.bandit.small_bandit import bandit, request, run
 from tests.engine.random_space import VARIANTS, random_data

@@ -15,19 +15,19 @@ import numpy as np
 import pytest
 
 import lols
-from lols.contract.digest import digest_functions
 from lols.datasets.worlds import tagging_references, tagging_space
-from lols.engine.compile import ahead, store
-from lols.engine.compile.dual import needs
-from lols.engine.compile.kernel import DISABLED, CompilerError, Kernel
 from lols.engine.predict import predict_kernel
+from lols.kernels import ahead, store
+from lols.kernels.digest import digest_functions
+from lols.kernels.dual import needs
+from lols.kernels.kernel import DISABLED, CompilerError, Kernel
 
 # --- object files -----------------------------------------------------------------------------------------------------
 
 PROGRAM = """
 import sys
 import numpy as np
-from lols.engine.compile.kernel import Kernel, compile_seconds
+from lols.kernels.kernel import Kernel, compile_seconds
 
 def squares(values):
     made = 0.0
@@ -219,7 +219,7 @@ def test_another_version_or_processor_has_other_files(monkeypatch: pytest.Monkey
 LARGE = """
 import math, sys
 import numpy as np
-from lols.engine.compile.kernel import Kernel, compile_seconds
+from lols.kernels.kernel import Kernel, compile_seconds
 
 TABLE = np.arange(300_000.0)
 
@@ -373,7 +373,7 @@ def test_a_stored_kernel_that_cannot_be_loaded_is_compiled_again(shelf: Path, mo
 def test_an_error_of_the_compiler_is_not_blamed_on_the_space(
     shelf: Path, monkeypatch: pytest.MonkeyPatch, part: str, fails: Any, says: str
 ) -> None:
-    from lols.engine.compile import backend
+    from lols.kernels import backend
 
     space, data = tagging_space(labels=3), [{"words": [4, 5], "tags": [0, 2]}]
     model = lols.train(space, data, tagging_references()["optimal"], compiled=False)
@@ -392,10 +392,10 @@ def test_an_error_of_the_compiler_is_not_blamed_on_the_space(
 
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") == "1", reason="nothing is compiled")
 def test_this_version_of_numba_compiles_kernels_in_one_pass() -> None:
-    from lols.engine.compile import backend
+    from lols.kernels import backend
 
     assert backend.PIPELINE is not None, (
-        "engine/compile/pipeline.py uses what this version of Numba has changed: kernels still work, but take several "
+        "kernels/pipeline.py uses what this version of Numba has changed: kernels still work, but take several "
         "times as long to compile"
     )
 
@@ -420,8 +420,8 @@ def test_numbas_own_compiler_gives_the_same_results(tmp_path: Path) -> None:
 # Two kernels at once, of which another process compiles the second.
 BESIDE = """
 import numpy as np
-from lols.engine.compile.ahead import compile_ahead
-from lols.engine.compile.kernel import Kernel
+from lols.kernels.ahead import compile_ahead
+from lols.kernels.kernel import Kernel
 
 def sums(values):
     made = 0.0

@@ -10,7 +10,6 @@ from lols.engine.structures import FrozenPolicy, Table
 from lols.engine.table import copied, features_by_row, fill, growing_table, is_fixed
 from lols.errors import LolsError
 from lols.learners.learner import Learner
-from lols.training.algorithms import Algorithm, searn_alpha
 
 
 class PolicyMixture:
@@ -20,8 +19,8 @@ class PolicyMixture:
     (1 - α)^n, so that after t rounds the learned part has weight 1 - (1 - α)^t.
     """
 
-    def __init__(self, chosen: Algorithm, total_rounds: int):
-        self.alpha = searn_alpha(chosen, total_rounds)
+    def __init__(self, alpha: float):
+        self.alpha = alpha
         self.weights = np.zeros(0)
         self.stack = np.zeros((0, 0, 0), np.float32)
         self.single_stack = np.zeros((0, 0), np.float32)

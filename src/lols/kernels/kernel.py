@@ -13,14 +13,13 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lols.contract.arithmetic import as_compiled
-from lols.contract.digest import digest_functions
-from lols.contract.user_frames import one_line
-from lols.engine.compile import store
-from lols.engine.compile.ahead import COMPILING, wait_for
-from lols.engine.compile.dual import BOUND, TWINS
-from lols.engine.compile.layout import Block, Layout, block_of, digests_in
-from lols.errors import LolsError
+from lols.errors import LolsError, one_line
+from lols.kernels import store
+from lols.kernels.ahead import COMPILING, wait_for
+from lols.kernels.arithmetic import as_compiled
+from lols.kernels.digest import digest_functions
+from lols.kernels.dual import BOUND, TWINS
+from lols.kernels.layout import Block, Layout, block_of, digests_in
 
 # int entry(void *result, void **exception, int64 arguments); ctypes releases the interpreter lock meanwhile
 ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
@@ -186,7 +185,7 @@ def _compiled(function: Any, layout: Layout, name: str) -> tuple[bytes | int, st
         stored = wait_for(name)
         if stored is not None:
             return stored
-        from lols.engine.compile import backend
+        from lols.kernels import backend
 
         code, letters = backend.compile_kernel(function, layout, _symbol(name))
         if isinstance(code, bytes) and letters[1] != "p":
@@ -197,16 +196,16 @@ def _compiled(function: Any, layout: Layout, name: str) -> tuple[bytes | int, st
 
 
 def _announce(layout: Layout) -> None:
-    """Say what is about to be compiled, once for each search space, so that a cold start does not look like a hang.
+    """Say what is about to be compiled, once for each set of functions, so that a cold start does not look like a hang.
 
     This goes to standard error, whatever it is: a terminal, a notebook, a log, a pipe. `LOLS_ANNOUNCE=0` is silence.
     """
-    digest = next(digests_in(layout, "Space"), None)
-    what = "kernels of lols" if digest is None else f"the search space {BOUND[digest].name}"
+    bound = next((BOUND[digest].name for digest in digests_in(layout) if BOUND[digest].name), None)
+    what = bound or "kernels of lols"
     if what in _ANNOUNCED or os.environ.get("LOLS_ANNOUNCE") == "0" or sys.stderr is None:
         return
     _ANNOUNCED.add(what)
-    seconds = "a few seconds" if digest is None else "about 10 s"
+    seconds = "about 10 s" if bound else "a few seconds"
     with contextlib.suppress(OSError, ValueError):  # it may be full, or closed
         line = f"lols: compiling {what} ({seconds}, first run only; warm_up() or `lols warmup` does it ahead) ..."
         print(line, file=sys.stderr, flush=True)

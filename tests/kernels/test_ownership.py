@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lols.engine.compile.ownership import fault, opened
+from lols.kernels.ownership import fault, opened
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owners")
 US, OTHER, GROUP, FAMILY = 1001, 1002, 1001, 500

@@ -6,7 +6,8 @@ A record is a pointer to words, whose layout is known when a kernel is compiled;
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from llvmlite import ir
 from numba import types
@@ -18,8 +19,7 @@ from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import intrinsic, lower_getattr_generic, models, register_model
 from numba.np import arrayobj, numpy_support
 
-from lols.contract.state import State
-from lols.engine.compile.layout import ArrayLayout, Fields, FunctionsLayout, NumberLayout
+from lols.kernels.layout import ArrayLayout, Fields, FunctionsLayout, NumberLayout, Scalar, Shared
 
 POINTER = ir.IntType(8).as_pointer()
 I32, I64 = ir.IntType(32), ir.IntType(64)
@@ -47,7 +47,7 @@ class RowType(types.Type):  # type: ignore[misc]
 
 
 class FunctionsType(types.Type):  # type: ignore[misc]
-    """The functions of a space or reference, identified by their digest, so that code is never stale."""
+    """Functions that a kernel is given, identified by their digest, so that code is never stale."""
 
     def __init__(self, layout: FunctionsLayout):
         self.digest = layout.digest
@@ -98,7 +98,7 @@ class _RowAttributes(AttributeTemplate):  # type: ignore[misc]
             return None
         column = layout.layouts[layout.names.index(name)]
         values = numba_type(column.layouts[0])
-        return values.dtype if column.kind.__name__ == "Scalar" else values
+        return values.dtype if column.kind is Scalar else values
 
 
 def _load(builder: Any, pointer: Any, at: int, kind: Any = I64) -> Any:
@@ -168,12 +168,12 @@ def _row_attribute(context, builder, row, value, name):
     layout = row.columns.layout
     column, at = layout.layouts[layout.names.index(name)], layout.offsets[name]
     pair = context.make_helper(builder, row, value=value)
-    kind, first = column.kind.__name__, column.layouts[0]
-    if kind == "Shared":
+    first = column.layouts[0]
+    if column.kind is Shared:
         return _value(context, builder, pair.columns, at, first, False)
     dtype = numba_type(first).dtype
     data = _load(builder, pair.columns, at, context.get_data_type(dtype).as_pointer())
-    if kind == "Scalar":
+    if column.kind is Scalar:
         number = _unchanging(builder, builder.gep(data, [pair.index]))
         return context.data_model_manager[dtype].from_data(builder, number)
     bounds = _load(builder, pair.columns, at + first.size, I64.as_pointer())
@@ -200,10 +200,21 @@ def make_row(typing_context, columns, index):
 # --- states of named parts --------------------------------------------------------------------------------------------
 
 
+class NamedParts(Protocol):
+    """What knows the named parts of a vector: how each is kept, and what is said of values that it cannot keep."""
+
+    @property
+    def parts(self) -> Mapping[str, Any]: ...  # each with `real`, `number`, `cells` and `one_cell`
+
+    def not_kept(self, name: str, given: str) -> str: ...
+
+    def too_large(self, name: str) -> str: ...
+
+
 class PartsType(types.Type):  # type: ignore[misc]
     """A state of named parts: the address of its vector, and where each part begins."""
 
-    def __init__(self, state: State):
+    def __init__(self, state: NamedParts):
         self.state, self.names = state, tuple(state.parts)
         self.bounds = types.UniTuple(types.int64, len(self.names) + 1)
         kinds = (
@@ -287,7 +298,7 @@ def _is_kept(parts: PartsType, name: str, value: Any) -> bool:
     return part.number and (whole or (part.real and isinstance(value, types.Float)))
 
 
-def parts_maker(state: State) -> Any:
+def parts_maker(state: NamedParts) -> Any:
     """What makes, in a kernel, the parts of a state from its vector and where each of them begins."""
     parts_type = PartsType(state)
 
