@@ -55,7 +55,7 @@ def test_all_tasks_say_the_same_of_a_decision(reports: dict[str, ExampleReport],
     report = reports[name]
     values = json.loads(json.dumps(report.as_dict()))
     assert values.keys() >= KEYS
-    for decision, plain in zip(report.found.decisions, values["decisions"], strict=True):
+    for decision, plain in zip(report.explanation.decisions, values["decisions"], strict=True):
         assert plain.keys() == {
             "number", "state", "taken", "reference", "wrong", "actions", "more_actions", "reasons",
         }  # fmt: skip
@@ -77,8 +77,8 @@ def test_the_page_has_every_decision_and_action(reports: dict[str, ExampleReport
     assert_loads_nothing(text)
     tree = ElementTree.fromstring(text.partition("\n")[2])
     rows = [e for e in tree.iter("div") if e.get("class", "").split()[:1] == ["row"]]
-    assert tree.find(".//h1").text == report.heading and len(rows) == len(report.found.decisions) + 1
-    for row, decision in zip(rows, report.found.decisions, strict=False):
+    assert tree.find(".//h1").text == report.heading and len(rows) == len(report.explanation.decisions) + 1
+    for row, decision in zip(rows, report.explanation.decisions, strict=False):
         chips = [e for e in row.iter("span") if e.get("class", "").split()[:1] == ["move"]]
         names = [chip.text.strip().removesuffix(" ✓") for chip in chips]
         assert sorted(names) == sorted(each.action for each in decision.actions)

@@ -149,10 +149,10 @@ def collect_deviations(
 
     The bar, if there is one, is moved on from `done` steps.
     """
-    measured = DeviationCosts.of(driver, model.policy, algorithm, seed=seed, beta=beta, beta_in=beta_in)
+    measure = DeviationCosts.of(driver, model.policy, algorithm, seed=seed, beta=beta, beta_in=beta_in)
     pieces: list[_Piece] = []
     loss, count = 0.0, 0
-    for part in measured.parts(np.arange(len(driver.examples))):
+    for part in measure.parts(np.arange(len(driver.examples))):
         pieces.append(_piece(driver, part))
         loss, count = loss + float(pieces[-1].losses.sum()), count + part.filled.size
         if bar is not None:

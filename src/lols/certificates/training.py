@@ -39,7 +39,7 @@ class Training:
     linear: bool = True
 
     @property
-    def taught(self) -> bool:
+    def uses_reference(self) -> bool:
         """Whether the teacher took part in the roll-ins or in the roll-outs."""
         return self.beta != 0.0 or self.beta_in > 0.0
 
@@ -53,10 +53,10 @@ def training_of(model: Model) -> Training:
 
     >>> from lols import train
     >>> from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
-    >>> teacher = tagging_references()["optimal"]
-    >>> model = train(tagging_space(12), tagging_data(2), teacher, beta=0.2, passes=3, compiled=False)
+    >>> reference = tagging_references()["optimal"]
+    >>> model = train(tagging_space(12), tagging_data(2), reference, beta=0.2, passes=3, compiled=False)
     >>> training = training_of(model)
-    >>> training.algorithm.name, training.beta, training.settings.reduction, training.passes, training.taught
+    >>> training.algorithm.name, training.beta, training.settings.reduction, training.passes, training.uses_reference
     ('lols', 0.2, 'hinge', 5, True)
     """
     about = model.about

@@ -220,7 +220,7 @@ class ExampleReport:
     one: str  # what an example is called
     number: int
     count: int | None  # of examples in the file, if that is known
-    found: Explanation
+    explanation: Explanation
     top: int | None = None  # how many actions are shown; None for all
     html: str | None = None  # the file that the page is written to
 
@@ -233,31 +233,31 @@ class ExampleReport:
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as `--json` prints them."""
         counts = {self.one: self.number} | ({} if self.count is None else {f"{self.one}s": self.count})
-        return {"file": self.file, **counts, **self.found.as_dict(self.top)}
+        return {"file": self.file, **counts, **self.explanation.as_dict(self.top)}
 
     def show(self, console: Console) -> None:
         """Print the output, and a line for each action that is shown of each decision."""
         from lols.tasks.show import at_least, write
 
-        found = self.found
-        for line in filter(None, [self.heading, *found.about(self.model), *found.notes]):
+        explanation = self.explanation
+        for line in filter(None, [self.heading, *explanation.about(self.model), *explanation.notes]):
             write(console, line)
-        found.show_output(console)
-        reasons = any(each.reasons for each in found.decisions)
-        for decisions in [[each] for each in found.decisions] if reasons else [found.decisions]:
+        explanation.show_output(console)
+        reasons = any(each.reasons for each in explanation.decisions)
+        for decisions in [[each] for each in explanation.decisions] if reasons else [explanation.decisions]:
             write(console)
-            write(at_least(console, WIDE), _table(found, decisions, self.top), soft_wrap=False)
+            write(at_least(console, WIDE), _table(explanation, decisions, self.top), soft_wrap=False)
             for each in decisions if reasons else ():
                 write(console, "  because " + "   ".join(f"{push:+.3f} {feature}" for feature, push in each.reasons))
         write(console)
-        for line in _legend(found):
+        for line in _legend(explanation):
             write(console, line)
         if self.html is not None:
             write(console, f"\n{self.html} written")
 
     def page(self) -> str:
         """One HTML page that needs nothing else: the output, and every decision with its deviations."""
-        return page(self.found, heading=self.heading, about=self.found.about(self.model), top=self.top)
+        return page(self.explanation, heading=self.heading, about=self.explanation.about(self.model), top=self.top)
 
     def written(self) -> Self:
         """The same, with its page written if one was asked for."""
@@ -273,13 +273,13 @@ class ExampleReport:
 # --- text -------------------------------------------------------------------------------------------------------------
 
 
-def _table(found: Explanation, decisions: Sequence[ExplainedDecision], top: int | None) -> Any:
+def _table(explanation: Explanation, decisions: Sequence[ExplainedDecision], top: int | None) -> Any:
     """Some decisions: state, actions, predicted costs, and probabilities, losses and costs as far as they are known."""
     from lols.tasks.show import plain_table, styled
 
-    table, known = plain_table(padding=(0, 2, 0, 0)), found.numbers()
-    states = [name for each in decisions[:1] for name in found.cells(each)]
-    for name in ["#", *states, "", found.ACTION]:
+    table, known = plain_table(padding=(0, 2, 0, 0)), explanation.numbers()
+    states = [name for each in decisions[:1] for name in explanation.cells(each)]
+    for name in ["#", *states, "", explanation.ACTION]:
         wide: Any = {"overflow": "fold", "max_width": 30} if name == "word" else {"no_wrap": True}
         table.add_column(name, justify="right" if name in ("#", "stack") else "left", **wide)
     for name in ["predicted", *known]:
@@ -295,8 +295,8 @@ def _table(found: Explanation, decisions: Sequence[ExplainedDecision], top: int 
         if others:
             least = [f"≥ {number}" if number else "" for number in _numbers(least_of(others), known)]
             rows.append(["", *(styled(text, "dim") for text in (f"+ {len(others)} more", *least))])
-        heads: list[list[Any]] = [[str(each.number), *found.row(each)]]
-        heads += [["", styled(cut(line, ADDED), "dim")] for line in found.added(each)]
+        heads: list[list[Any]] = [[str(each.number), *explanation.row(each)]]
+        heads += [["", styled(cut(line, ADDED), "dim")] for line in explanation.added(each)]
         for head, row in zip_longest(heads, rows, fillvalue=nothing):
             table.add_row(*head, *[""] * (1 + len(states) - len(head)), *row)
     return table
@@ -329,25 +329,25 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _legend(found: Explanation) -> Iterator[str]:
+def _legend(explanation: Explanation) -> Iterator[str]:
     """What the marks and numbers of a table of decisions mean."""
-    one, known, right = found.ACTION, found.numbers(), found.right_text()
+    one, known, right = explanation.ACTION, explanation.numbers(), explanation.right_text()
     yield f"→ the {one} taken{right and ', ✓ ' + right}; predicted: its cost as the model predicts it"
-    yield from (f"{sign}: {meaning}" for sign, meaning in found.SIGNS.items())
+    yield from (f"{sign}: {meaning}" for sign, meaning in explanation.SIGNS.items())
     meanings = {
         "probability": f"that the {one} is the best one",
-        "loss": f"{found.LOSS}, with that {one} here and the rest as said above",
+        "loss": f"{explanation.LOSS}, with that {one} here and the rest as said above",
         "cost": f"how much more than with the best {one} here",
     }
     yield from (f"{name}: {meanings[name]}" for name in known)
-    if any(each.reasons for each in found.decisions):
+    if any(each.reasons for each in explanation.decisions):
         yield f"because: + lowered the predicted cost of the {one} taken against the others, - raised it"
 
 
 # --- pages ------------------------------------------------------------------------------------------------------------
 
 
-def page(found: Explanation, *, heading: str, about: Sequence[str] = (), top: int | None = None) -> str:
+def page(explanation: Explanation, *, heading: str, about: Sequence[str] = (), top: int | None = None) -> str:
     """The whole page: a heading, lines about it, the output, and every decision with its deviations.
 
     >>> action = ActionCosts("<N>", -0.5, None, 1.0, 1.0, taken=True, right=False)
@@ -363,20 +363,20 @@ def page(found: Explanation, *, heading: str, about: Sequence[str] = (), top: in
     return render(
         TEMPLATE,
         heading=heading,
-        about=[*about, *found.notes],
-        found=found,
+        about=[*about, *explanation.notes],
+        explanation=explanation,
         top=top,
-        drawing=Markup(found.drawing()),  # which is escaped already
-        signs=_signs(found),
-        title=partial(_title, found),
+        drawing=Markup(explanation.drawing()),  # which is escaped already
+        signs=_signs(explanation),
+        title=partial(_title, explanation),
         least_of=least_of,
     )
 
 
-def _signs(found: Explanation) -> list[tuple[str, str, str]]:
+def _signs(explanation: Explanation) -> list[tuple[str, str, str]]:
     """What is on the page of decisions: class, text and meaning of each sign."""
-    known, right = found.numbers(), found.right_text()
-    signs = [("strong", sign, meaning) for sign, meaning in found.SIGNS.items()]
+    known, right = explanation.numbers(), explanation.right_text()
+    signs = [("strong", sign, meaning) for sign, meaning in explanation.SIGNS.items()]
     signs.append(("move taken", "taken", "what the model did"))
     if "cost" in known:
         signs.append(("move taken costly", "taken", "though something else was better"))
@@ -386,20 +386,22 @@ def _signs(found: Explanation) -> list[tuple[str, str, str]]:
     if "loss" in known:
         signs.append(("strong", "┄ 2", "the roll-out, and the loss at its end"))
     elif "cost" in known:
-        signs.append(("strong", "+1", f"how much more than with the best {found.ACTION} here"))
+        signs.append(("strong", "+1", f"how much more than with the best {explanation.ACTION} here"))
     return signs
 
 
-def _title(found: Explanation, action: ActionCosts) -> str:
+def _title(explanation: Explanation, action: ActionCosts) -> str:
     """Everything about an action, for a tooltip."""
-    lines = [f"{action.action}{', taken' if action.taken else ''}{', ' + found.right_text() if action.right else ''}"]
+    lines = [
+        f"{action.action}{', taken' if action.taken else ''}{', ' + explanation.right_text() if action.right else ''}"
+    ]
     lines.append(f"predicted cost {action.predicted:.3f}")
     if action.probability is not None:
         lines.append(f"probability {action.probability:.3f}")
     if action.loss is not None:
         lines.append(f"loss {action.loss:.6g} after the roll-out")
     if action.cost is not None:
-        lines.append(f"costs {action.cost:.6g} more than the best {found.ACTION} here")
+        lines.append(f"costs {action.cost:.6g} more than the best {explanation.ACTION} here")
     return "\n".join(lines)
 
 

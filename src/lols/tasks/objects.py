@@ -220,8 +220,8 @@ class ObjectEstimator(SearchEstimator):
         if not 1 <= number <= len(objects):
             what = f"there is no {self.VERBS.one} {number}; it has {len(objects):,}, and they are counted from 1"
             raise LolsError(f"{path}: {what}")
-        found = explain_object(self, objects, number)
-        return ExampleReport(self.named, path, self.VERBS.one, number, len(objects), found)
+        explanation = explain_object(self, objects, number)
+        return ExampleReport(self.named, path, self.VERBS.one, number, len(objects), explanation)
 
     # --- certificates ---
 

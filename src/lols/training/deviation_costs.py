@@ -138,8 +138,8 @@ def costs_along(
     tricks = {"closed_form": False}  # so that every deviation is rolled out
     plan = exact_plan(space, reference, algorithm, seed, tricks)._replace(compare=rolled)
     with model.driver(examples, reference, threads=1, compiled=compiled) as driver:
-        measured = DeviationCosts(driver, model.policy, plan, beta, beta)
-        for part in measured.parts(np.zeros_like(steps), _measuring_rounds(plan.seed, taken.size)):
+        measure = DeviationCosts(driver, model.policy, plan, beta, beta)
+        for part in measure.parts(np.zeros_like(steps), _measuring_rounds(plan.seed, taken.size)):
             at = len(rows) + np.arange(part.filled.size)
             rows += list(part.costs[part.first + at].astype(np.float64))
             losses.append(part.batch.losses.copy())

@@ -119,18 +119,18 @@ def rollout_costs(
     given = model_or_policy.policy if isinstance(model_or_policy, Model) else model_or_policy
     own = as_policy(given)
     policy = own.in_lock_step(space, compiled=compiled)
-    teacher = as_teacher(reference, space)
-    if k > 1 and (own.random or (states == "reference" and teacher.random)):
+    reference = as_teacher(reference, space)
+    if k > 1 and (own.random or (states == "reference" and reference.random)):
         raise ConfigurationError("k roll-outs need the same states, and these are drawn at random: leave out k")
-    examples = data if isinstance(data, Examples) else Examples(space, data, truth=space.truth_for(teacher))
+    examples = data if isinstance(data, Examples) else Examples(space, data, truth=space.truth_for(reference))
     roll_out = "learned" if beta == 0.0 else "reference" if beta == 1.0 else "mixture"
     tricks = {"reuse": False, "closed_form": False}
-    plan = exact_plan(space, teacher, algorithm(roll_in=states, roll_out=roll_out), seed, tricks)
-    with LockStepDriver(space, examples, teacher, compiled=compiled) as driver:
-        measured = DeviationCosts(driver, policy, plan, beta, beta)
+    plan = exact_plan(space, reference, algorithm(roll_in=states, roll_out=roll_out), seed, tricks)
+    with LockStepDriver(space, examples, reference, compiled=compiled) as driver:
+        measure = DeviationCosts(driver, policy, plan, beta, beta)
         sums = squares = np.zeros(1)
         for draw in range(k):
-            example, step, taken, costs = _drawn(measured, draw, batch_size)
+            example, step, taken, costs = _drawn(measure, draw, batch_size)
             sums, squares = sums + costs, squares + costs**2
     known, mean = np.isfinite(sums), sums / k
     spread = np.where(known, squares / k - np.where(known, mean, 0.0) ** 2, 0.0).clip(min=0.0)
@@ -138,16 +138,16 @@ def rollout_costs(
     return RolloutCosts(example, step, taken, mean, advantages, np.sqrt(spread / max(k - 1, 1)))
 
 
-def _drawn(measured: DeviationCosts, draw: int, batch_size: int) -> tuple[np.ndarray, ...]:
+def _drawn(measure: DeviationCosts, draw: int, batch_size: int) -> tuple[np.ndarray, ...]:
     """Example, step, action taken and costs to go of all states, by one draw of their roll-outs."""
-    driver, values = measured.driver, list[tuple[np.ndarray, ...]]()
+    driver, values = measure.driver, list[tuple[np.ndarray, ...]]()
 
     def keep(done: PendingRollouts) -> None:
         filled = slice(int(done.filled[0]))
         values.append(tuple(getattr(done, name)[filled].copy() for name in ("example", "time", "action", "value")))
 
     numbers, columns = np.arange(len(driver.examples)), []
-    for part in measured.parts(numbers, draw * numbers.size + numbers, together=batch_size, observe=keep):
+    for part in measure.parts(numbers, draw * numbers.size + numbers, together=batch_size, observe=keep):
         costs = np.full((int(part.filled.sum()), driver.actions), np.inf)
         for example, time, action, value in values:
             costs[part.first[example] + time, action] = value
