@@ -113,7 +113,7 @@ def test_kernels_are_given_examples_by_the_door_only() -> None:
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Data":
                 makers.add(str(file.relative_to(PACKAGE)))
-    assert makers == {"engine/door.py", "policies/linear.py"}  # the latter is given states by a driver
+    assert makers == {"engine/door.py", "policies/in_lock_step.py"}  # the latter is given states by a driver
 
 
 def test_nothing_printed_is_markup() -> None:

@@ -162,48 +162,14 @@ def train(
         A `Model`, or for a program a model that runs it.
 
     """
-    options = unknown | {
-        "algorithm": algorithm,
-        "roll_in": roll_in,
-        "roll_out": roll_out,
-        "beta": beta,
-        "beta_in": beta_in,
-        "mix": mix,
-        "ties": ties,
-        "returned": returned,
-        "imitate": imitate,
-        "restart": restart,
-        "alpha": alpha,
-        "horizon": horizon,
-        "sample_steps": sample_steps,
-        "sample_actions": sample_actions,
-        "prune": prune,
-        "learner": learner,
-        "update": update,
-        "policy": policy,
-        "passes": passes,
-        "batch_size": batch_size,
-        "seed": seed,
-        "threads": threads,
-        "shuffle": shuffle,
-        "neighbours": neighbours,
-        "compiled": compiled,
-        "tricks": tricks,
-        "engine": engine,
-        "checks": checks,
-    }
-    fitting: dict[str, Any] = {
-        "checkpoint": checkpoint,
-        "checkpoint_every": checkpoint_every,
-        "resume": resume,
-        "progress": progress,
-        "after_pass": after_pass,
-    }
+    given = dict(locals())
     from lols.policies.own import as_policy
     from lols.training.comparison import check_held_out, compare_with_reference, say_comparison
     from lols.training.learning_state import start_of, without_state
-    from lols.training.trainer import Trainer
+    from lols.training.trainer import FITTING, OPTIONS, Trainer
 
+    options = unknown | {name: given[name] for name in given if name in OPTIONS}
+    fitting: dict[str, Any] = {name: given[name] for name in FITTING}
     trainer: Trainer
     if isinstance(space, Program):
         from lols.programs.training import check_same_program, program_trainer

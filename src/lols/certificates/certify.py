@@ -25,8 +25,9 @@ from lols.engine.drivers.fused import FusedDriver
 from lols.engine.structures import following
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.settings import LearnerSettings
-from lols.tasks.case import Case, Naming
-from lols.tasks.verbs import FileVerbs
+from lols.tasks.base import BaseEstimator
+from lols.tasks.case import Case
+from lols.tasks.problem import Naming
 from lols.training.model import Model
 from lols.training.progress import Progress
 
@@ -95,7 +96,7 @@ def certify(
             raise ConfigurationError("reference is a name, but the model is of your own space: give a lols.Reference")
         case = _case(model, objects, as_teacher(reference, model.space), limit, seed, names)
     else:
-        if not isinstance(model, FileVerbs):
+        if not isinstance(model, BaseEstimator):
             raise ConfigurationError(f"{type(model).__name__}: certify a lols.Model, or a trained estimator of lols")
         if isinstance(reference, Reference) or names is not None:
             raise ConfigurationError("an estimator has its own teachers and action names: name one of its teachers")

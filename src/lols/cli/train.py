@@ -17,6 +17,7 @@ from lols.io.whole_file import check_output
 from lols.tasks.engine_options import EngineOptions, engine_of
 from lols.tasks.options import INPUT, values_of
 from lols.tasks.registry import ESTIMATORS, estimator
+from lols.tasks.verbs import FromWeights
 
 
 class Estimators(Commands):
@@ -99,8 +100,7 @@ def train_command(name: str) -> Any:
         if old is not None and (note := made.starts_from_weights()) is not None:
             tell(note)
         with warnings.catch_warnings():
-            for said in ("has no learner's state", "goes on from its weights, with a new optimiser"):
-                warnings.filterwarnings("ignore", message=f".* {said}")
+            warnings.simplefilter("ignore", FromWeights)  # it has been said
             made.fit_files(files, dev=dev, checkpoint=checkpoint, resume=resume, say=tell, **places, **training)
         made.save(output)
         forget(checkpoint)

@@ -15,7 +15,7 @@ from lols.engine.structures import Batch, Plan
 from lols.engines.history import History
 from lols.engines.protocol import Workers
 from lols.engines.replica import Tracked, snapshot
-from lols.engines.stage_one import PartLessons, PartOfBatch, Problem, search_part
+from lols.engines.stage_one import PartLessons, PartOfBatch, SearchedProblem, search_part
 
 OWN_PARTS = (
     4  # of a batch for policies of the user's: fixed, because their arithmetic may depend on what comes together
@@ -44,7 +44,7 @@ class BatchSearcher:
         self.received = self.batches = 0  # bytes of lessons, and how many batches
         if policy is not None:
             check_sendable(f"the policy {type(policy).__name__}", policy)
-        self._problem = workers.share(Problem(driver.portable().signed(), policy))
+        self._problem = workers.share(SearchedProblem(driver.portable().signed(), policy))
         self._whole_bytes = 0
         self._tracked: Tracked | None = None
 

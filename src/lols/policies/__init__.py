@@ -5,7 +5,7 @@ from __future__ import annotations
 from lols.engine.states import States
 from lols.policies.in_lock_step import LinearPolicy
 from lols.policies.linear import Linear
-from lols.policies.own import Own, OwnPolicy, as_policy
+from lols.policies.own import OwnPolicy
 from lols.policies.policy import Policy
 
-__all__ = ["Linear", "LinearPolicy", "Own", "OwnPolicy", "Policy", "States", "as_policy"]
+__all__ = ["Linear", "LinearPolicy", "OwnPolicy", "Policy", "States"]

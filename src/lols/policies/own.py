@@ -125,6 +125,9 @@ class Own(Policy):
         made._returned = terms.returned
         return made
 
+    def check_learns(self) -> None:
+        self.own.check()
+
     def followed_by(self, other: Policy) -> Policy:
         if isinstance(other, Own):
             other.rounds, other.states = self.rounds, self.states

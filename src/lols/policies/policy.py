@@ -127,6 +127,9 @@ class Policy(ABC):
         """The object that workers ask, which must be sent to them; None for weights, which they follow."""
         return None
 
+    def check_learns(self) -> None:  # noqa: B027
+        """Raise an error if it cannot learn."""
+
     def go_on(self, learner: Learner) -> None:
         """Learn with this learner from now on."""
         raise ConfigurationError("only the linear learner goes on from a state: give the policy that shall go on")

@@ -221,7 +221,9 @@ def _policy(given: Any, learner: str | LearnerSettings | None, update: str | Non
         return Linear(learner, update)
     for name in (n for n, each in (("learner", learner), ("update", update)) if each is not None):
         raise ConfigurationError(f"{name} has no effect: the given policy has its own way to learn")
-    return as_policy(given)
+    policy = as_policy(given)
+    policy.check_learns()
+    return policy
 
 
 def _fitting(policy: Policy, chosen: Algorithm, asked: dict[str, Any]) -> Algorithm:

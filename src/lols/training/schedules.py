@@ -58,6 +58,8 @@ class Geometric:
 
 Schedule = Constant | LinearSchedule | Geometric
 
+Linear = LinearSchedule  # its name in 0.2
+
 
 def schedule(value: float | str | Schedule) -> Schedule:
     """Read a schedule: a number, `"linear:FROM:TO"`, `"geometric:ALPHA"`, or a schedule itself.

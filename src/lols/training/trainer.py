@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import os
 import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,6 +19,7 @@ from lols.errors import ConfigurationError
 from lols.io.whole_file import check_writable
 from lols.kernels.ahead import prepare_all
 from lols.kernels.kernel import DISABLED, compile_seconds
+from lols.training.algorithms import Algorithm
 from lols.training.checkpoint import read_checkpoint, write_checkpoint
 from lols.training.interruption import Interruption
 from lols.training.learning import Learning
@@ -26,11 +29,12 @@ from lols.training.mixing import Mixing, shards_and_legs
 from lols.training.model import Model, model_of
 from lols.training.plans import TRICKS
 from lols.training.progress import Progress
-from lols.training.recipe import OPTIONS, Recipe
+from lols.training.recipe import OPTIONS as OF_RECIPES
+from lols.training.recipe import Recipe
 from lols.training.sources import DataSource, InPieces, source_of
 from lols.training.stream import Stream
 
-__all__ = ["OPTIONS", "TRICKS", "Trainer"]
+__all__ = ["FITTING", "OPTIONS", "TRICKS", "Trainer"]
 
 
 class Trainer(Recipe):
@@ -179,3 +183,7 @@ class Trainer(Recipe):
         if isinstance(examples, InPieces) and not examples.by_steps:
             unit = examples.unit
         return Progress(wanted, self.passes * int(examples.steps.sum()), title, unit, self.passes)
+
+
+FITTING = [name for name, each in inspect.signature(Trainer.fit).parameters.items() if each.kind is each.KEYWORD_ONLY]
+OPTIONS = [*OF_RECIPES, *(each.name for each in fields(Algorithm) if each.name not in ("name", "cites"))]

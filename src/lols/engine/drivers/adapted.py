@@ -22,14 +22,18 @@ class Adapted:
     """
 
     def __init__(self, given: Any):
-        if isinstance(given, type):
-            raise ConfigurationError(f"policy is the class {given.__name__}: give an object, {given.__name__}(...)")
-        missing = [name for name in ("costs", "update") if not callable(getattr(given, name, None))]
         self.given, self.name = given, type(given).__name__
-        if missing:
+        self.check(("costs",))
+
+    def check(self, needed: Sequence[str] = ("costs", "update")) -> None:
+        """Raise an error if the object lacks one of these methods, by default those of a policy that learns."""
+        if isinstance(self.given, type):
+            name = self.given.__name__
+            raise ConfigurationError(f"policy is the class {name}: give an object, {name}(...)")
+        if any(not self.can(name) for name in needed):
+            missing = " and ".join(f"`{name}`" for name in ("costs", "update") if not self.can(name))
             article = "an" if self.name[0].lower() in "aeiou" else "a"
-            names = " and ".join(f"`{name}`" for name in missing)
-            raise ConfigurationError(f"policy is {article} {self.name} without {names}: see lols.policies.OwnPolicy")
+            raise ConfigurationError(f"policy is {article} {self.name} without {missing}: see lols.policies.OwnPolicy")
 
     def can(self, name: str) -> bool:
         """Whether the object has this method."""

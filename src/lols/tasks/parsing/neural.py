@@ -30,7 +30,6 @@ from lols.tasks.parsing.task import NETWORK, ParsingTask
 from lols.tasks.parsing.templates import ParsingTemplate
 from lols.tasks.parsing.treebank import Trees
 from lols.tasks.tokens.corpus import Corpus
-from lols.tasks.tokens.task import NetworkTask
 from lols.tasks.tokens.vocabulary import NetworkVocabulary
 from lols.training.model import Model
 
@@ -71,7 +70,7 @@ def stack_key(x, s):
     return mix(stack_hash(s, s[DEPTH]), s[NEXT])
 
 
-class NeuralParsingTask(NetworkTask, ParsingTask):
+class NeuralParsingTask(ParsingTask):
     """A parsing task without templates, whose examples have numbers of words, characters and given tags."""
 
     TEMPERATURE = 1.0  # scores are logarithms of probabilities
@@ -116,6 +115,7 @@ class NeuralParsingTask(NetworkTask, ParsingTask):
         """A network for the task that has learned nothing."""
         from lols.torch.sentences import ArcNetwork, NetworkSizes
 
+        assert self.vocabulary is not None
         begin = {"seed": options.pop("seed", 0), "folder": self.vocabulary.folder}
         labels = len(self.relations) if self.labelling == NETWORK else 0
         sizes = NetworkSizes(**self.vocabulary.sizes(), **options)

@@ -11,7 +11,7 @@ from lols.contract.choosing import some
 from lols.contract.examples import Examples
 from lols.contract.sharing import exclusive, on_snapshot
 from lols.engines import ExampleFiles
-from lols.tasks.search import FOLDS, MANY, PARTS, Judges, SecondTraining
+from lols.tasks.estimator import FOLDS, MANY, PARTS, Judges, SecondTraining
 from lols.tasks.tables.model import StoredClassifier
 from lols.tasks.tables.predicting import drawn_rows
 from lols.tasks.tables.reading import costs_or_labels
@@ -105,7 +105,7 @@ class ProbableClassifier(StoredClassifier):
         return SecondTraining(parts, 1, settled(self, own), learned if small else round(min(1.0, room) * learned))
 
     @exclusive
-    def calibrate_with(self, X: Any, y: Any, costs: Any = None) -> Self:
+    def calibrate_with(self, X: Any, y: Any, costs: Any = None) -> Self:  # type: ignore[override]
         """Fit probabilities to labelled rows that training did not see; returns the classifier itself."""
         rows = self._rows(X)
         known = Targets(self.task_.classes, None, self.task_.matrix, None)

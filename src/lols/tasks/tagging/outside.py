@@ -11,7 +11,6 @@ explanations, files.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,13 +18,13 @@ import numpy as np
 from lols.engine.structures import FrozenPolicy
 from lols.engine.table import features_by_row, fill, growing_table
 from lols.kernels.hashing import mix
-from lols.tasks.tagging.held_out import HeldOut
+from lols.tasks.problem import HeldOut
+from lols.tasks.tagging.data import OUTSIDE
 from lols.tasks.tagging.task import TaggingTask
 from lols.tasks.tokens.encoding import key
 from lols.tasks.tokens.templates import parse_templates
 from lols.training.model import Model
 
-OUTSIDE = "O"
 # What is tried, as a part of how much O and the best other label are apart where that is as often more as less.
 SHARES = np.arange(-5, 16) / 10.0
 SMOOTH = np.array([0.25, 0.5, 0.25])  # the neighbours of a constant count, too, so that less is left to chance
@@ -47,15 +46,6 @@ def more_than_learned(cost: float) -> str:
     ('0.25 more than was learned', '0.1 less than was learned', 'as it was learned')
     """
     return f"{abs(cost):g} {'more' if cost > 0 else 'less'} than was learned" if cost else "as it was learned"
-
-
-def outside_words(numbers: np.ndarray, names: Sequence[str]) -> int:
-    """How many words are in no span, given the numbers of their labels.
-
-    >>> outside_words(np.array([0, 1, 1]), ["B-PER", "O"])
-    2
-    """
-    return int((numbers == list(names).index(OUTSIDE)).sum()) if OUTSIDE in names else 0
 
 
 def nothing_open(task: TaggingTask) -> np.ndarray:
@@ -97,8 +87,14 @@ def _with_cells(model: Model, policy: FrozenPolicy, task: TaggingTask) -> tuple[
 
 def fit_outside(model: Model, held: HeldOut) -> OutsideCost | None:
     """What O should cost more for the F1 of held-out sentences; None where that is not known."""
-    task, policy = held.task, model.policy
-    if task.scheme is None or not model.decides.has_weights or policy.thresholds or not nothing_open(task).size:
+    task, policy = held.problem, model.policy
+    if (
+        not isinstance(task, TaggingTask)
+        or task.scheme is None
+        or not model.decides.has_weights
+        or policy.thresholds
+        or not nothing_open(task).size
+    ):
         return None
     costs = held.judged(model).costs
     outside = task.inner_labels.index(OUTSIDE)

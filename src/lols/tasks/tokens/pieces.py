@@ -136,7 +136,7 @@ class Pieces:
         """What `tensors` made; None if there is none."""
         from lols.tasks.tokens.input import strings_of
 
-        if "task.network.encoder" not in tensors:
+        if "network.encoder" not in tensors:
             return None
         check_installed()
         config, tokenizer = strings_of("network.encoder", tensors)
