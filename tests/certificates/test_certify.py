@@ -129,7 +129,7 @@ def test_what_a_policy_does_with_stored_features_is_what_the_engine_does(name):
     training = training_of(model)
     with FusedDriver(variant.space, examples, variant.reference, compiled=False) as driver:
         taken = driver.predict(model.policy, model.plan).all_actions()
-        made = collect_deviations(model, driver, training.deviating("learned", "learned"))
+        made = collect_deviations(model, driver, variant.reference, training.deviating("learned", "learned"))
     assert made.choices(model.policy).tolist() == taken.tolist()
     best = made.choices(model.policy, best=True)
     assert (made.regrets(best) == 0.0).all()
@@ -255,7 +255,7 @@ def test_a_fit_that_goes_on_from_a_policy_begins_where_it_stands():
         training = training_of(model)
         assert training.settings == learner
         with FusedDriver(variant.space, Examples(variant.space, data), variant.reference, compiled=False) as driver:
-            made = collect_deviations(model, driver, training.deviating("learned", "learned"))
+            made = collect_deviations(model, driver, variant.reference, training.deviating("learned", "learned"))
         equal = made.with_costs(np.where(np.isfinite(made.costs), 0.0, np.inf))
         if learner.reduction == "hinge":  # where all actions are equally good, there is nothing to learn
             same = fit_policy(equal, np.arange(12), training, 0, model.policy, Fit("onward", learner, True))

@@ -12,7 +12,7 @@ from lols.contract.choosing import some
 from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.training.algorithms import LOLS, algorithm
 from lols.training.confidence import judged_steps
-from lols.training.deviation_costs import DeviationCosts, costs_along, last_shares
+from lols.training.deviation_costs import DeviationCosts, costs_along, exact_plan, last_shares
 
 SPACE, TEACHER, DATA = tagging_space(labels=3), tagging_references()["bad"], tagging_data(6, labels=3, words=9)
 
@@ -31,8 +31,9 @@ def test_all_reports_say_the_same(model, roll_out):
     relative = by_roll_outs.costs - by_roll_outs.costs.min(axis=1, keepdims=True)
     with model.driver(examples, TEACHER) as driver:
         chosen = training_of(model).deviating("learned", roll_out)
-        certified = collect_deviations(model, driver, chosen)
-        parts = list(DeviationCosts.of(driver, model.policy, chosen).parts(np.arange(len(DATA)), together=2))
+        certified = collect_deviations(model, driver, TEACHER, chosen)
+        measure = DeviationCosts(driver, model.policy, exact_plan(SPACE, TEACHER, chosen, 0))
+        parts = list(measure.parts(np.arange(len(DATA)), together=2))
     assert certified.costs == pytest.approx(relative)
     assert [part.filled.size for part in parts] == [2, 2, 2]
     assert np.array_equal(np.concatenate([part.costs for part in parts]), certified.costs)

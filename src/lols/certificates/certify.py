@@ -161,16 +161,18 @@ def certify_case(
     ):
         reference_loss = driver.losses(driver.follow_teacher(follow, model.policy), model.policy)
         each: dict[str, Any] = {"seed": seed, "bar": bar}
-        own = collect_deviations(model, driver, training.deviating("learned", "learned"), **each)
+        own = collect_deviations(model, driver, case.reference, training.deviating("learned", "learned"), **each)
         taken, loss = _followed(model, driver, own)
         whole = int(examples.steps.sum())
-        by_reference = collect_deviations(model, driver, training.deviating("learned", "reference"), **each, done=whole)
+        by_reference = collect_deviations(
+            model, driver, case.reference, training.deviating("learned", "reference"), **each, done=whole
+        )
         _check_same(own, by_reference)
         shown = None
         if separate is not None:
             chosen = training.deviating(*separate)
             shares: dict[str, Any] = {"beta": training.beta or 0.0, "beta_in": training.beta_in}
-            shown = collect_deviations(model, driver, chosen, **each, **shares, done=2 * whole)
+            shown = collect_deviations(model, driver, case.reference, chosen, **each, **shares, done=2 * whole)
         bar.say("fitting")
         hindsight, reference_regrets = own.regrets(taken), by_reference.regrets(taken)
         better = own.choices(model.policy, best=True)

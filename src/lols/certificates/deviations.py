@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.contract.choosing import numbers_within, offsets_within, runs
+from lols.contract.space import Reference
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.lock_step import LockStepDriver
 from lols.engine.lessons import NO_FEATURES, FeatureRuns, lessons_of, predicted_costs, slots_of
@@ -19,7 +20,7 @@ from lols.engine.states import States
 from lols.engine.structures import ROLLED_IN, Lessons, Slots
 from lols.errors import LolsError
 from lols.training.algorithms import Algorithm
-from lols.training.deviation_costs import TOGETHER, DeviationCosts, MeasuredPart
+from lols.training.deviation_costs import TOGETHER, DeviationCosts, MeasuredPart, exact_plan
 from lols.training.model import Model
 from lols.training.progress import Progress
 
@@ -137,6 +138,7 @@ class OwnDeviations(Deviations):
 def collect_deviations(
     model: Model,
     driver: FusedDriver,
+    reference: Reference,
     algorithm: Algorithm,
     *,
     beta: float = 0.0,
@@ -149,7 +151,8 @@ def collect_deviations(
 
     The bar, if there is one, is moved on from `done` steps.
     """
-    measure = DeviationCosts.of(driver, model.policy, algorithm, seed=seed, beta=beta, beta_in=beta_in)
+    plan = exact_plan(model.space, reference, algorithm, seed)
+    measure = DeviationCosts(driver, model.policy, plan, beta, beta_in)
     pieces: list[_Piece] = []
     loss, count = 0.0, 0
     for part in measure.parts(np.arange(len(driver.examples))):

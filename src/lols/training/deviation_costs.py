@@ -52,7 +52,7 @@ class DeviationCosts:
     policy
         The policy that is followed, and that completes what the reference does not.
     plan
-        Who rolls in and out: see `of`.
+        Who rolls in and out: see `exact_plan`.
     beta, beta_in
         The share of the reference in roll-outs and in roll-ins, if they are mixtures.
 
@@ -63,21 +63,6 @@ class DeviationCosts:
     plan: Plan
     beta: float = 1.0
     beta_in: float = 1.0
-
-    @classmethod
-    def of(
-        cls,
-        driver: Any,
-        policy: Any,
-        algorithm: Algorithm,
-        *,
-        seed: int = 0,
-        beta: float = 1.0,
-        beta_in: float = 1.0,
-        tricks: Mapping[str, bool] | None = None,
-    ) -> DeviationCosts:
-        """Measure with roll-in and roll-out of an algorithm: no state is passed over, and all costs are exact."""
-        return cls(driver, policy, exact_plan(driver.space, driver.reference, algorithm, seed, tricks), beta, beta_in)
 
     def parts(
         self, numbers: np.ndarray, rounds: np.ndarray | None = None, *, together: int = TOGETHER, **options: Any

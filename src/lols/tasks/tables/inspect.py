@@ -78,9 +78,7 @@ class ClassifierInspection(Inspection):
             yield "columns", f"{found['columns']:,} of a sparse matrix"
             return
         kinds = [column["kind"] for column in found["columns"]]
-        how = {"bins": "in bins", "scaled": "scaled", "both": "in bins and scaled", "curve": "as curves"}[
-            found["numeric"]
-        ]
+        how = FORMS[found["numeric"]]
         texts = f", {kinds.count('text')} of texts" if "text" in kinds else ""
         yield "columns", f"{kinds.count('number')} of numbers ({how}), {kinds.count('category')} of categories{texts}"
         most = sorted(found["importances"].items(), key=lambda pair: -pair[1])[:MATTER]
