@@ -297,7 +297,8 @@ class Estimator(BaseEstimator):
             problem.space,
             problem.reference(self.reference),
             algorithm=chosen,
-            learner=settings,
+            learner=settings if self.is_linear else None,
+            policy=self._empty_policy(problem),
             passes=self.passes,
             batch_size=self._together(),
             seed=self.seed,
@@ -532,6 +533,9 @@ class Estimator(BaseEstimator):
         """A stream that goes on with what was learned so far."""
         self._say_from_weights()
         trainer = self._trainer(problem)
+        if not trainer.policy.has_weights:
+            trainer.policy.asked.begin_with(self._fitted.policy)
+            return trainer.stream()
         return trainer.stream(start_of(self._as_learned(), trainer, places))
 
     # --- confidence ---------------------------------------------------------------------------------------------------
