@@ -158,7 +158,7 @@ def reach(address: str) -> None:
 
 
 class Actor:
-    """What a worker is on its side."""
+    """A worker, as the process of Ray runs it."""
 
     def hello(self) -> dict[str, str]:
         """Say which versions this worker has."""

@@ -251,7 +251,7 @@ class Learner:
             setattr(self, name, self._loaded(name, columns, state))
         counters = _checked(state, "counters", self.counters.shape).astype(np.float64)
         if not (counters >= 0.0).all() or counters[BAD]:
-            raise LolsError("'counters' has numbers that do not count")
+            raise LolsError("'counters' has numbers below 0, NaN, or those of a training that failed")
         self.counters = counters
 
     def _loaded(self, name: str, columns: int, state: Mapping[str, np.ndarray]) -> Bank:

@@ -515,7 +515,7 @@ class Estimator(BaseEstimator):
 
     @exclusive
     def stop_learning(self) -> Self:
-        """Let go of what only further learning needs: with many actions, that is most of the memory."""
+        """Free the memory that only further learning needs: with many actions, that is most of it."""
         self._check_fitted()
         self.model_ = self._fitted
         self._stream = self.model_.learning = None

@@ -67,8 +67,8 @@ def evaluate_piece(piece: Piece) -> Evaluation | None:
     ):
         return None
     with in_file(piece) as path:
-        found: Evaluation = loaded(piece.model.get()).evaluate_file(path, **piece.options)
-    return found
+        evaluation: Evaluation = loaded(piece.model.get()).evaluate_file(path, **piece.options)
+    return evaluation
 
 
 @contextlib.contextmanager
@@ -98,10 +98,10 @@ def expanded(patterns: Iterable[str]) -> list[str]:
     """
     files: list[str] = []
     for pattern in patterns:
-        found = sorted(glob.glob(pattern)) if glob.has_magic(pattern) and not os.path.exists(pattern) else [pattern]
-        if not found:
+        names = sorted(glob.glob(pattern)) if glob.has_magic(pattern) and not os.path.exists(pattern) else [pattern]
+        if not names:
             raise LolsError(f"{pattern}: no file has such a name")
-        files += found
+        files += names
     return files
 
 
@@ -153,20 +153,20 @@ def evaluate_many(
     **options: Any,
 ) -> Evaluation:
     """The scores of a model on all files together."""
-    found: list[Evaluation] = []
+    parts: list[Evaluation] = []
     done: Counter[str] = Counter()
     with engine.start() as workers:
         begun: list[str] = []
         for each in workers.map(evaluate_piece, pieces_of(workers, model, files, options, begun)):
-            found += [] if each is None else [each]
+            parts += [] if each is None else [each]
             file = begun.pop(0)
             done[file] += 1
             watch(file, done[file])
-    if not found:
+    if not parts:
         raise LolsError(f"{files[0]}: there is nothing to evaluate on")
-    kind: Any = type(found[0].scores)
-    scores = kind.of_parts([each.scores for each in found])
-    return Evaluation(scores, sum(each.count for each in found), sum(each.seconds_reading for each in found))
+    kind: Any = type(parts[0].scores)
+    scores = kind.of_parts([each.scores for each in parts])
+    return Evaluation(scores, sum(each.count for each in parts), sum(each.seconds_reading for each in parts))
 
 
 def pieces_of(
@@ -223,6 +223,6 @@ class Predictor:
 
         given = [list(each) if isinstance(each, np.ndarray) else each for each in batch[self.column]]
         outputs = self.estimator.predict(given)
-        made = np.empty(len(outputs), object)
-        made[:] = outputs
-        return {**batch, self.to: made}
+        cells = np.empty(len(outputs), object)
+        cells[:] = outputs
+        return {**batch, self.to: cells}

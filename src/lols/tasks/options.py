@@ -78,8 +78,8 @@ def option(*, default: Any, help: str, panel: str | None = None, **more: Any) ->
 
 def shared(kind: type, name: str, *, default: Any, **texts: Any) -> Any:
     """The option of a base class with another default, or with other texts."""
-    found = next(found for each, _, found in options_of(kind) if each == name)
-    return dataclasses.field(default=default, metadata={"option": found._replace(**texts)})
+    original = next(original for each, _, original in options_of(kind) if each == name)
+    return dataclasses.field(default=default, metadata={"option": original._replace(**texts)})
 
 
 def options_of(kind: type) -> Iterator[tuple[str, dataclasses.Field[Any], Option]]:
@@ -99,21 +99,21 @@ def types_of(kind: type) -> dict[str, Any]:
 @dataclass_transform(kw_only_default=True, field_specifiers=(option, shared, dataclasses.field))
 def estimator(kind: type[Kind]) -> type[Kind]:
     """Make a class an estimator: its fields become keyword arguments, and are listed in its documentation."""
-    made = dataclasses.dataclass(kw_only=True, repr=False, eq=False)(kind)
+    cls = dataclasses.dataclass(kw_only=True, repr=False, eq=False)(kind)
     text, examples, rest = inspect.cleandoc(kind.__doc__ or "").partition("Examples\n--------\n")
     entries = [
-        f"{name}\n" + textwrap.fill(found.help, WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 4)
-        for name, _, found in options_of(kind)
+        f"{name}\n" + textwrap.fill(entry.help, WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 4)
+        for name, _, entry in options_of(kind)
     ]
     listed = "\n".join(["Parameters", "----------", *entries])
-    made.__doc__ = f"{text.rstrip()}\n\n{listed}\n\n{examples}{rest}"
-    return made
+    cls.__doc__ = f"{text.rstrip()}\n\n{listed}\n\n{examples}{rest}"
+    return cls
 
 
 def values_of(kind: type, typed: Mapping[str, Any]) -> dict[str, Any]:
     """From what was typed on the command line to the arguments of a dataclass; what was not typed is left out."""
     values = {}
-    for name, _, found in options_of(kind):
-        if found.cli and typed.get(name) is not None:
-            values[name] = found.parse(typed[name]) if found.parse is not None else typed[name]
+    for name, _, entry in options_of(kind):
+        if entry.cli and typed.get(name) is not None:
+            values[name] = entry.parse(typed[name]) if entry.parse is not None else typed[name]
     return values

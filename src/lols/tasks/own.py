@@ -97,10 +97,10 @@ class OwnTask(ObjectEstimator):
         """A line of JSON for each object of a file, as one piece."""
         self.model_.threads = threads
         how = {"best_of": asked.best_of, "beam": asked.beam, "confidence": asked.confidence}
-        found = self.model_.predict(self.objects_of(path), **how)
+        outputs = self.model_.predict(self.objects_of(path), **how)
         if asked.confidence:
-            found = [{"output": each, "confidence": sure} for each, sure in zip(*found, strict=True)]
-        yield json_lines(found), len(found)
+            outputs = [{"output": each, "confidence": sure} for each, sure in zip(*outputs, strict=True)]
+        yield json_lines(outputs), len(outputs)
 
     def _evaluated(self, data: Any, asked: Any) -> OwnScores:
         """The average loss, beside that of the teacher."""
@@ -111,9 +111,9 @@ class OwnTask(ObjectEstimator):
         return OwnScores(len(examples), loss, of_teacher)
 
     def _case(self, data: Any, reference: str | None, limit: int | None, seed: int) -> Case:
-        found = super()._case(data, None, limit, seed)
+        case = super()._case(data, None, limit, seed)
         taught_by = str(self.model_.about.get("reference") or "")
-        return replace(found, teacher=found.reference.name, taught_by=taught_by)
+        return replace(case, teacher=case.reference.name, taught_by=taught_by)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file."""
@@ -182,15 +182,15 @@ class OwnProgram(BaseEstimator):
 
 def own_model(model: Model | ProgramModel, path: str, *, read_line: ReadLine | None = None) -> OwnTask | OwnProgram:
     """The verbs of a model that was loaded for a task or program of the user's own."""
-    made: Any
+    verbs: Any
     if isinstance(model, ProgramModel):
-        made = OwnProgram()
+        verbs = OwnProgram()
     else:
         seed = model.about.get("seed")
-        made = OwnTask(seed=seed if isinstance(seed, int) else 0)
-        made.task_ = ObjectTask(model.space)
-    made.model_, made.path_, made.read_line_ = model, path, read_line
-    return made
+        verbs = OwnTask(seed=seed if isinstance(seed, int) else 0)
+        verbs.task_ = ObjectTask(model.space)
+    verbs.model_, verbs.path_, verbs.read_line_ = model, path, read_line
+    return verbs
 
 
 def json_lines(outputs: Iterable[Any]) -> bytes:

@@ -33,9 +33,9 @@ class ReplayedFile(str):
             share = -1.0
         if not path or not 0.0 < share <= 1.0:
             raise ConfigurationError(f"--replay {text}: write a file and a share of it, such as old.conllu:0.3")
-        made = cls(path)
-        made.share, made.seed = share, seed
-        return made
+        file = cls(path)
+        file.share, file.seed = share, seed
+        return file
 
     def chosen(self, count: int) -> np.ndarray:
         """The numbers of the examples that are taken, of this many; at least one."""

@@ -99,7 +99,7 @@ class ExampleBatch:
 
     @property
     def has_truth(self) -> bool:
-        """Whether the truth is known: it is in training."""
+        """Whether the examples have their truth, as in training."""
         return self.examples.has_truth
 
     def column(self, name: str) -> Any:

@@ -167,13 +167,13 @@ class LearningState:
 
 @dataclass
 class StoredState:
-    """What a model file has of it, which is not unpacked before learning goes on."""
+    """A learning state as a model file holds it; it is unpacked when learning goes on."""
 
     header: dict[str, Any]
     tensors: dict[str, np.ndarray]
 
     def stored(self) -> StoredState:
-        """What a model file has of it: this."""
+        """The state as a model file holds it: itself."""
         return self
 
     @classmethod

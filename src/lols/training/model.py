@@ -337,7 +337,7 @@ class Model(Shareable):
 
     @exclusive
     def stop_learning(self) -> Self:
-        """Let go of what only further learning needs."""
+        """Free the memory that only further learning needs."""
         self._settle()
         self._going_on = self.learning = None
         return self

@@ -376,7 +376,7 @@ class Pipeline(BaseEstimator):
 
     @exclusive
     def stop_learning(self) -> Self:
-        """Let go of what only further learning needs, in all parts."""
+        """Free the memory that only further learning needs, in all parts."""
         self._check_fitted()
         for part in self.parts.values():
             part.stop_learning()

@@ -35,22 +35,22 @@ def sentences_of(given: Any, tokenizer: Callable[[str], Sequence[Sequence[str]]]
         given = [given]
     if not is_list(given):
         raise LolsError(f"{WANTED}; this is {shown(given)}")
-    made = []
+    sentences = []
     for k, words in enumerate(given):
         if not is_list(words) or not len(words):
             raise LolsError(f"{WANTED}; {place} is {shown(words)}")
         if not isinstance(words, Sentence):
             words = Sentence({"form": [_word(word, f"sentence {k}, word {n}") for n, word in enumerate(words)]})
-        made.append(words)
-    return made
+        sentences.append(words)
+    return sentences
 
 
 def _word(word: Any, place: str) -> str:
     """A word, or that of a dictionary."""
-    found = word.get("word") if isinstance(word, Mapping) else word
-    if not isinstance(found, str) or not found:
+    text = word.get("word") if isinstance(word, Mapping) else word
+    if not isinstance(text, str) or not text:
         raise LolsError(f"{place}: {shown(word)} is no word: give a string with something in it, or leave it out")
-    return found
+    return text
 
 
 def parsed(sentence: Sentence, words: Sequence[dict[str, Any]]) -> ParsedSentence:

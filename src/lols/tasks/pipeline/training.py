@@ -53,9 +53,9 @@ class PipelineProgress:
 
     def _take_over(self, path: Path) -> None:
         header, tensors = read_tensors(path, KIND)
-        found = header.get("identity")
+        identity = header.get("identity")
         for name, value in self.identity.items():
-            if not isinstance(found, dict) or found.get(name) != value:
+            if not isinstance(identity, dict) or identity.get(name) != value:
                 raise ModelFileError(
                     f"{path}: made with another {name}; resume with the same data and options, or delete it"
                 )

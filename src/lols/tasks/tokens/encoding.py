@@ -116,13 +116,13 @@ class Encoder:
 
         def hashes(templates: Sequence[Template], most: int | None) -> np.ndarray:
             """Templates with their atoms, or the first of them, if these look at this column."""
-            made = np.empty((len(templates), count), np.int64)
-            for row, template in zip(made, templates, strict=True):
+            table = np.empty((len(templates), count), np.int64)
+            for row, template in zip(table, templates, strict=True):
                 row[:] = key(template)
                 for column, attribute, _ in _inputs(template)[:most]:
                     if column == name:
                         _fold(values[attributes.index(attribute)], row)
-            return made
+            return table
 
         groups = [templates for (_, column), templates in self.layout.views.items() if column == name]
         whole = hashes([template for templates in groups for template in templates], None)

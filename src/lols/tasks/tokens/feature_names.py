@@ -62,18 +62,18 @@ class Chain(NamedTuple):
 def name_features(chains: Sequence[Chain], wanted: np.ndarray, others: Mapping[int, str]) -> Names:
     """Name those of the wanted ids that the chains can make, and those of the others, which are known by their ids."""
     left = np.unique(np.asarray(wanted, np.int64)).view(np.uint64)
-    found = {int(identity): others[identity] for identity in left.view(np.int64).tolist() if identity in others}
+    names = {int(identity): others[identity] for identity in left.view(np.int64).tolist() if identity in others}
     unnamed = {chain.template: None for chain in chains if chain.links is None}
     able = [(chain, chain.links) for chain in chains if chain.links is not None]
     for chain, links in sorted(able, key=lambda entry: _split(entry[1], left.size)[1]):
-        left = left[~np.isin(left, np.array(list(found), np.int64).view(np.uint64))]
+        left = left[~np.isin(left, np.array(list(names), np.int64).view(np.uint64))]
         at, work = _split(links, left.size)
         if at < 0 or work > MOST_STEPS:
             unnamed[chain.template] = None
             continue
         for identity, places in _search(chain, links, at, left).items():
-            found[identity] = chain.name([v.text(p) for v, p in zip(links, places, strict=True)])
-    return Names(found, list(unnamed))
+            names[identity] = chain.name([v.text(p) for v, p in zip(links, places, strict=True)])
+    return Names(names, list(unnamed))
 
 
 def attribute_link(strings: Sequence[str], which: Attribute, outside: str | None = None) -> Values:
@@ -122,7 +122,7 @@ def _search(chain: Chain, values: Sequence[Values], at: int, wanted: np.ndarray)
     table = growing_table(1 << max(int(2 * begun.size).bit_length(), 4))
     fill(table, begun.view(np.int64))
     sizes = [link.size for link in links]
-    made = {}
+    places_by_id = {}
     # One link undone: all ids at once. Several: one id after the other, or the ends would not fit in memory.
     count = max(wanted.size, 1) if len(links) - at < 2 else 1
     for number in range(0, wanted.size, count):
@@ -136,8 +136,8 @@ def _search(chain: Chain, values: Sequence[Values], at: int, wanted: np.ndarray)
             which, *later = np.unravel_index(end, (count, *sizes[at + 1 :][::-1]))
             forward = np.unravel_index(row, sizes[:at]) if at else ()
             places = [*forward, *([place] if at < len(links) else []), *later[::-1]]
-            made[int(wanted[number + which].view(np.int64))] = [int(p) for p in places]
-    return made
+            places_by_id[int(wanted[number + which].view(np.int64))] = [int(p) for p in places]
+    return places_by_id
 
 
 def meet(table: Table, ends: np.ndarray, links: np.ndarray) -> np.ndarray:

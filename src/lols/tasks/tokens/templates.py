@@ -54,13 +54,13 @@ def parse_templates(lines: str | Iterable[str], columns: Iterable[str] = ("word"
     lols.errors.ConfigurationError: template 'sufix3': there is no attribute or column 'sufix3'; columns: word; \
 attributes: word, lower, prefixN, suffixN, shape, class, length, digits; also tag[-1], bias
     """
-    known, made = frozenset(columns), []
+    known, templates = frozenset(columns), []
     for text, atoms in expanded(lines, lambda part, line: _atoms(part, line, known), "word"):
         tags = tuple(sorted(-atom.offset for atom in atoms if atom.column == ""))
         if len(set(tags)) < len(tags):
             raise ConfigurationError(f"template '{short(text)}': names a tag twice")
-        made.append(Template(text, tuple(atom for atom in atoms if atom.column), tags))
-    return made
+        templates.append(Template(text, tuple(atom for atom in atoms if atom.column), tags))
+    return templates
 
 
 def expanded(
@@ -70,42 +70,42 @@ def expanded(
 
     That has as many atoms as its range says, each with its own text.
     """
-    made: dict[str, tuple[AnAtom, ...]] = {}
+    atoms: dict[str, tuple[AnAtom, ...]] = {}
     for line in lines.splitlines() if isinstance(lines, str) else lines:
         text = line.partition("#")[0].strip()
         choices = [atoms_of(part.strip(), text) for part in text.split("&")] if text else []
         if sum(len(c) > 1 for c in choices) > 1:
             raise ConfigurationError(f"template '{short(text)}': only one atom may have a range")
         if choices:
-            made |= {" & ".join(t for t, _ in chosen): tuple(a for _, a in chosen) for chosen in product(*choices)}
-        if len(made) > MOST:  # every word has their features
+            atoms |= {" & ".join(t for t, _ in chosen): tuple(a for _, a in chosen) for chosen in product(*choices)}
+        if len(atoms) > MOST:  # every word has their features
             raise ConfigurationError(f"there are more than {MOST} templates: give fewer")
-    if not made:
+    if not atoms:
         raise ConfigurationError(f"there are no templates: give at least one, such as '{example}'")
-    yield from made.items()
+    yield from atoms.items()
 
 
 def _atoms(part: str, text: str, columns: frozenset[str]) -> list[tuple[str, Atom]]:
     """One atom, or as many as its range says, each with its own text."""
-    found = _ATOM.fullmatch(part)
-    if found is None:
+    parts = _ATOM.fullmatch(part)
+    if parts is None:
         raise ConfigurationError(
             f"template '{short(text)}': '{short(part)}' is not an atom; atoms look like word, suffix3[-1], pos[+1] or "
             "tag[-1]"
         )
-    column, name, size, to_size, offset, to_offset = found.groups()
+    column, name, size, to_size, offset, to_offset = parts.groups()
     if to_size is not None and to_offset is not None:
         raise ConfigurationError(f"template '{short(text)}': only one atom may have a range")
     sizes = numbers_in(size, to_size, text)
     offsets = numbers_in(offset or "0", to_offset, text)
-    made = []
+    atoms = []
     for s, o in product(sizes, offsets):
         whole = name + ("" if s is None else str(s))
         place = "" if o == 0 else f"[{o:+d}]"
-        made.append(
+        atoms.append(
             ((f"{column}." if column else "") + whole + place, _atom(column, whole, int(o or 0), text, columns))
         )
-    return made
+    return atoms
 
 
 def numbers_in(first: str | None, last: str | None, text: str) -> list[int | None]:

@@ -38,15 +38,15 @@ def read_vectors(path: str, wanted: Collection[str]) -> WordVectors:
            [-1.,  1.]], dtype=float32))
     """
     rows = _of_array(path, wanted) if str(path).endswith(".npy") else _of_text(path, wanted)
-    found = dict(rows)
-    if not found:
+    vectors = dict(rows)
+    if not vectors:
         raise LolsError(f"{path}: there are no vectors in it: write a word and its numbers on each line")
     with np.errstate(over="ignore"):  # numbers beyond float32 become infinite, and are refused below
-        values = np.stack(list(found.values())).astype(np.float32)
+        values = np.stack(list(vectors.values())).astype(np.float32)
     if not np.isfinite(values).all():
-        wrong = list(found)[int(np.argmin(np.isfinite(values).all(1)))]
+        wrong = list(vectors)[int(np.argmin(np.isfinite(values).all(1)))]
         raise LolsError(f"{path}: the vector of '{short(wrong)}' has NaN or infinity: leave the word out")
-    return WordVectors(list(found), values / max(float(values.std()), 1e-12))
+    return WordVectors(list(vectors), values / max(float(values.std()), 1e-12))
 
 
 def _known(wanted: Collection[str]) -> set[str]:

@@ -67,8 +67,8 @@ class NetworkVocabulary:
             aspects[name] = [text for text, count in counted.items() if count >= LEAST and text]
         more: dict[str, Any] = {} if encoder is None else {"pieces": Pieces.of(encoder)}
         if vectors is not None:
-            found = read_vectors(vectors, words)
-            more |= {"vectors": found.words, "vector_size": found.values.shape[1], "values": found.values}
+            table = read_vectors(vectors, words)
+            more |= {"vectors": table.words, "vector_size": table.values.shape[1], "values": table.values}
         return cls(frequent, [*MARKS, *letters], given, aspects, **more)
 
     def grown(self, corpus: Corpus) -> NetworkVocabulary:
@@ -141,10 +141,10 @@ class NetworkVocabulary:
 
     def columns(self, corpus: Corpus) -> dict[str, Ragged | Scalar]:
         """What a network reads, as columns of examples: these rows, and the pieces of a pretrained encoder."""
-        made: dict[str, Ragged | Scalar] = {
+        own: dict[str, Ragged | Scalar] = {
             "network": Ragged(self.rows(corpus).reshape(-1), corpus.offsets * self.width)
         }
-        return made if self.pieces is None else made | {"pieces": self.pieces.column(corpus)}
+        return own if self.pieces is None else own | {"pieces": self.pieces.column(corpus)}
 
     def begin(self, encoder: Any) -> None:
         """Give a network's encoder of words the vectors that were learned elsewhere."""
@@ -155,15 +155,15 @@ class NetworkVocabulary:
 
     def tensors(self) -> dict[str, np.ndarray]:
         """The strings as arrays."""
-        made = string_tensors("network.words", self.words) | string_tensors("network.characters", self.characters)
+        arrays = string_tensors("network.words", self.words) | string_tensors("network.characters", self.characters)
         for name, values in self.given.items():
-            made |= string_tensors(f"network.given.{name}", values)
+            arrays |= string_tensors(f"network.given.{name}", values)
         for name, values in self.aspects.items():
-            made |= string_tensors(f"network.aspect.{name}", values)
+            arrays |= string_tensors(f"network.aspect.{name}", values)
         if self.vectors:
-            made |= string_tensors("network.vectors", self.vectors)
-            made["network.vector_size"] = np.array([self.vector_size])
-        return made if self.pieces is None else made | self.pieces.tensors()
+            arrays |= string_tensors("network.vectors", self.vectors)
+            arrays["network.vector_size"] = np.array([self.vector_size])
+        return arrays if self.pieces is None else arrays | self.pieces.tensors()
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, np.ndarray], columns: Sequence[str]) -> NetworkVocabulary:

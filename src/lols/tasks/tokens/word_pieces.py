@@ -44,11 +44,11 @@ class Pieces:
                 raise ConfigurationError(f"{folder}: has no {name}; give a folder with {WANTED}")
         try:
             config, tokenizer = (Path(folder, name).read_text(encoding="utf-8") for name in FILES)
-            made = cls(config, tokenizer, folder)
-            made.check()
+            pieces = cls(config, tokenizer, folder)
+            pieces.check()
         except (OSError, ValueError) as error:
             raise ConfigurationError(f"{folder}: {error}; give a folder with {WANTED}") from None
-        return made
+        return pieces
 
     def check(self) -> None:
         """Raise a `ValueError` if the tokenizer is none, or does not fit the encoder, or that cannot be built."""
@@ -80,10 +80,10 @@ class Pieces:
             for part in (before, *before.get("pretokenizers", ())):
                 if "add_prefix_space" in part:
                     part["add_prefix_space"] = True  # words come one by one, and a space would be before each
-            made = Tokenizer.from_str(json.dumps(described))
-            made.no_padding()
-            made.no_truncation()
-            self._made.append(made)
+            tokenizer = Tokenizer.from_str(json.dumps(described))
+            tokenizer.no_padding()
+            tokenizer.no_truncation()
+            self._made.append(tokenizer)
         return self._made[0]
 
     def column(self, corpus: Corpus) -> Ragged:
@@ -102,11 +102,11 @@ class Pieces:
         return Ragged(values, offsets * 3)
 
     def _rows(self, words: Sequence[str]) -> list[tuple[int, int, int]]:
-        made = []
+        rows = []
         for window, (first, encoded) in enumerate(self._windows(list(words), 0)):
             for piece, word in list(zip(encoded.ids, encoded.word_ids))[: self.longest]:
-                made.append((piece, -1 if word is None else first + word, window))
-        return made
+                rows.append((piece, -1 if word is None else first + word, window))
+        return rows
 
     def _windows(self, words: list[str], first: int) -> list[tuple[int, Any]]:
         """The pieces of words, in as many windows as are needed, each with the place of its first word."""
@@ -140,9 +140,9 @@ class Pieces:
             return None
         check_installed()
         config, tokenizer = strings_of("network.encoder", tensors)
-        made = cls(config, tokenizer)
-        made.check()
-        return made
+        pieces = cls(config, tokenizer)
+        pieces.check()
+        return pieces
 
 
 @contextlib.contextmanager
