@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import solving
+from helpers import solving
 
 import lols
 from lols import emit_curve, feature

@@ -13,8 +13,8 @@ import itertools
 import time
 from typing import Any
 
-import comparing
 import numpy as np
+from helpers import comparing
 
 import lols
 from lols import emit, feature

@@ -15,7 +15,7 @@ from functools import partial
 from math import exp
 
 import numpy as np
-import solving
+from helpers import solving
 
 import lols
 from lols import emit, feature

@@ -2,7 +2,7 @@
 
     python docs/tools/overtaking.py
 
-Round trips of 20 cities (examples/tours.py), learned from the rule of the nearest neighbour, on 1 to 2,048 maps. It
+Round trips of 20 cities (examples/tsp.py), learned from the rule of the nearest neighbour, on 1 to 2,048 maps. It
 takes about a minute, prints what it draws, and writes docs/pictures/overtaking.svg.
 """
 
@@ -25,14 +25,14 @@ SIZES = [2**k for k in range(12)]
 SEEDS = range(5)
 
 
-def curves(tours: Any, test: list[np.ndarray], best: float) -> tuple[dict[str, np.ndarray], float, Any]:
+def curves(tsp: Any, test: list[np.ndarray], best: float) -> tuple[dict[str, np.ndarray], float, Any]:
     """By algorithm, seed and maps, percent above the shortest trips; those of the teacher; the last model of LOLS."""
     found = {name: np.zeros((len(SEEDS), len(SIZES))) for name in ("cloning", "lols")}
     for seed in SEEDS:
-        maps = tours.maps(SIZES[-1], seed + 1)
+        maps = tsp.maps(SIZES[-1], seed + 1)
         for name, losses in found.items():
             for k, size in enumerate(SIZES):
-                model = lols.train(tours.Tour, maps[:size], algorithm=name, passes=1, seed=seed)
+                model = lols.train(tsp.Tour, maps[:size], algorithm=name, passes=1, seed=seed)
                 losses[seed, k] = 100 * (model.evaluate(test) / best - 1)
     return found, 100 * (model.reference_losses(test).mean() / best - 1), model
 
@@ -74,11 +74,11 @@ def picture(found: dict[str, np.ndarray], teacher: float, places: np.ndarray, tr
 
 def main() -> None:
     """Learn, print, draw."""
-    import tours
+    import tsp
 
-    test = tours.maps(200, 1000)
-    best = np.array([tours.two_opt(places)[0] for places in test])
-    found, teacher, model = curves(tours, test, float(best.mean()))
+    test = tsp.maps(200, 1000)
+    best = np.array([tsp.two_opt(places)[0] for places in test])
+    found, teacher, model = curves(tsp, test, float(best.mean()))
     for name, losses in {**found, "teacher": np.array([[teacher]])}.items():
         print(name, *(f"{loss:.1f}" for loss in losses.mean(axis=0)))
     gains = model.reference_losses(test) - model.losses(test)
@@ -87,7 +87,7 @@ def main() -> None:
     trips = {"teacher": model.reference_outputs([places])[0], "policy": model.predict_one(places)}
     titles = {}
     for name, trip in trips.items():
-        titles[f"the {name}'s trip: {tours.lengths(places, np.array(trip)):.2f}"] = trip
+        titles[f"the {name}'s trip: {tsp.lengths(places, np.array(trip)):.2f}"] = trip
     save(picture(found, teacher, places, titles), FILE)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-import comparing
 import layout
 import pytest
+from helpers import comparing
 
 import lols
 from lols.contract.checks import check_space

@@ -1,6 +1,6 @@
 """Graph colouring: which vertex next, learned from the rule DSATUR.
 
-    python examples/colouring.py --vertices 50
+    python examples/graph_colouring.py --vertices 50
 
 No two neighbours may have the same colour, and what counts is the number of colours. A vertex gets the first colour
 that none of its neighbours has, so only the order decides. DSATUR (Brélaz 1979) takes a vertex whose neighbours have
@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-import solving
+from helpers import solving
 
 import lols
 from lols import emit, feature

@@ -1,6 +1,6 @@
 """A heuristic as the teacher: round trips (the travelling salesman), learned from the rule of the nearest neighbour.
 
-    python examples/tours.py
+    python examples/tsp.py
 
 A decision goes on to one of the five nearest cities that are left. The teacher always takes the nearest, and pays for
 the cities it leaves behind when it has to come back for them. The learned policy sees how lonely a candidate is, and
@@ -12,8 +12,8 @@ from __future__ import annotations
 import time
 from math import sqrt
 
-import comparing
 import numpy as np
+from helpers import comparing
 
 import lols
 from lols import emit, feature

@@ -1,6 +1,6 @@
 """Vehicle routing with capacities: which customer next, or back to the depot, learned from a sequential savings rule.
 
-    python examples/vehicles.py --customers 20
+    python examples/vrp.py --customers 20
 
 Vehicles leave a depot, bring customers what they ordered, and return when they are empty. What counts is the length of
 all routes. The rule starts each route at the customer farthest away and goes on to the one that saves most over a
@@ -13,7 +13,7 @@ from functools import partial
 from math import sqrt
 
 import numpy as np
-import solving
+from helpers import solving
 
 import lols
 from lols import emit, feature

@@ -1,7 +1,7 @@
 """Online bin packing: which bin takes the item that comes next, learned from the rule "best fit".
 
-    python examples/packing.py
-    python examples/packing.py --kind uniform
+    python examples/bin_packing.py
+    python examples/bin_packing.py --kind uniform
 
 Items come one after the other, and the next ones are not known. What counts is the number of bins, in percent above
 the total size of the items. Best fit takes the fullest bin in which the item fits. The learned policy learns which
@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import solving
+from helpers import solving
 
 import lols
 from lols import emit, feature
