@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 import vrp
-from helpers import solving
+from helpers import drawing, solving
 
 import lols
 from lols import emit_curve, emit_surface, feature
 
-__all__ = ["RULES", "Trip", "draw", "lengths", "optimum"]
+__all__ = ["RULES", "Trip", "draw", "lengths", "optimum", "show"]
 
 
 def far(x, a, b):
@@ -167,6 +167,8 @@ def farthest(x, y, s):
             chosen = c
     return chosen
 
+
+show = drawing.trip
 
 RULES = {
     "nearest to the last": lols.Reference(action=nearest_to_last, needs_truth=False),

@@ -1,6 +1,6 @@
 """Hooks of mkdocs: links to files of the repository become links to copies in the site, or the text of the file.
 
-CONTRIBUTING.md, CHANGELOG.md and SECURITY.md are pages of the site, too.
+CONTRIBUTING.md, CHANGELOG.md, SECURITY.md and examples/README.md are pages of the site, too.
 
 Notebooks load nothing from other hosts.
 """
@@ -15,14 +15,16 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
 PAGES = {f"{name.lower()}.md": f"{name}.md" for name in ("CONTRIBUTING", "CHANGELOG", "SECURITY")}
+GALLERY = "examples/gallery.md"
+PAGES[GALLERY] = "examples/README.md"
 
 
 def on_files(files: Files, *, config: Any) -> Files:
     """Copy the pages of the repository's root and the programs of examples/ into the site."""
     for page, source in PAGES.items():
         files.append(File.generated(config, page, abs_src_path=str(ROOT / source)))
-    for program in sorted((ROOT / "examples").glob("*.py")):
-        files.append(File.generated(config, f"examples/{program.name}", abs_src_path=str(program)))
+    for program in sorted((ROOT / "examples").rglob("*.py")):
+        files.append(File.generated(config, program.relative_to(ROOT).as_posix(), abs_src_path=str(program)))
     return files
 
 
@@ -32,6 +34,8 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> 
     A link followed by `<!-- source: FILE -->` is replaced by the text of the file. Links between pages of the root and
     pages of docs/ become links between pages of the site.
     """
+    if page.file.src_uri == GALLERY:
+        return markdown.replace("](../docs/examples/", "](").replace("](../docs/", "](../")
     if page.file.src_uri in PAGES:
         markdown = markdown.replace("](docs/", "](")
     markdown = re.sub(

@@ -15,17 +15,19 @@ from typing import Any
 import numpy as np
 
 import lols
-from lols.plots.look import BLUE, GREY, ORANGE, drawing, new_figure, save
+from lols.plots.look import BLUE, GREY, ORANGE, TEXT, drawing, new_figure
 
-ROOT = Path(__file__).parents[2]
-FILE = ROOT / "docs" / "pictures" / "overtaking.svg"
-sys.path.insert(0, str(ROOT / "examples"))
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+
+import tsp
+from pictures import PICTURES, write
 
 SIZES = [2**k for k in range(12)]
 SEEDS = range(5)
 
 
-def curves(tsp: Any, test: list[np.ndarray], best: float) -> tuple[dict[str, np.ndarray], float, Any]:
+def curves(test: list[np.ndarray], best: float) -> tuple[dict[str, np.ndarray], float, Any]:
     """By algorithm, seed and maps, percent above the shortest trips; those of the teacher; the last model of LOLS."""
     found = {name: np.zeros((len(SEEDS), len(SIZES))) for name in ("cloning", "lols")}
     for seed in SEEDS:
@@ -65,7 +67,7 @@ def picture(found: dict[str, np.ndarray], teacher: float, places: np.ndarray, tr
     for axes, (name, trip), colour in zip(right, trips.items(), (ORANGE, BLUE)):
         there = places[[*trip, trip[0]]]
         axes.plot(*there.T, color=colour, linewidth=2)
-        axes.plot(*places.T, "o", color="#1d2126", markersize=4)
+        axes.plot(*places.T, "o", color=TEXT, markersize=4)
         axes.set(aspect="equal", xticks=[], yticks=[], title=name)
         axes.spines[:].set_visible(True)
         axes.margins(0.06)
@@ -74,11 +76,9 @@ def picture(found: dict[str, np.ndarray], teacher: float, places: np.ndarray, tr
 
 def main() -> None:
     """Learn, print, draw."""
-    import tsp
-
     test = tsp.maps(200, 1000)
     best = np.array([tsp.two_opt(places)[0] for places in test])
-    found, teacher, model = curves(tsp, test, float(best.mean()))
+    found, teacher, model = curves(test, float(best.mean()))
     for name, losses in {**found, "teacher": np.array([[teacher]])}.items():
         print(name, *(f"{loss:.1f}" for loss in losses.mean(axis=0)))
     gains = model.reference_losses(test) - model.losses(test)
@@ -88,7 +88,7 @@ def main() -> None:
     titles = {}
     for name, trip in trips.items():
         titles[f"the {name}'s trip: {tsp.lengths(places, np.array(trip)):.2f}"] = trip
-    save(picture(found, teacher, places, titles), FILE)
+    write(picture(found, teacher, places, titles), PICTURES / "overtaking.svg")
 
 
 if __name__ == "__main__":

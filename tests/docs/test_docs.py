@@ -23,7 +23,8 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 SITE = sorted(DOCS.rglob("*.md"))
 ROOT_PAGES = [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]  # docs/tools/hooks.py
-PAGES = [ROOT / "README.md", *ROOT_PAGES, *SITE]
+GALLERY = ROOT / "examples" / "README.md"  # the same
+PAGES = [ROOT / "README.md", *ROOT_PAGES, GALLERY, *SITE]
 
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
@@ -130,7 +131,28 @@ def test_the_navigation_lists_every_page_once():
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8").split("\nnav:\n")[1]
     listed = re.findall(r": (\S+\.(?:md|ipynb))$", navigation, re.MULTILINE)
     pages = [page.relative_to(DOCS).as_posix() for page in (*SITE, *DOCS.rglob("*.ipynb"))]
-    assert sorted(listed) == sorted([*pages, *(page.name.lower() for page in ROOT_PAGES)])
+    assert sorted(listed) == sorted([*pages, *(page.name.lower() for page in ROOT_PAGES), "examples/gallery.md"])
+
+
+def test_the_gallery_has_each_example_with_its_picture():
+    gallery = GALLERY.read_text("utf-8")
+    names = [program.stem for program in (ROOT / "examples").glob("*.py")]
+    assert sorted(re.findall(r"^\[(\w+)\.py\]\(\1\.py\)", gallery, re.MULTILINE)) == sorted(names)
+    assert sorted(re.findall(r"!\[[^\]]{20,}\]\(\S*/examples/(\w+)\.svg\)", gallery)) == sorted(names)
+    assert gallery.count("**Result:**") == len(names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_pictures_have_texts_for_those_who_do_not_see_them(page):
+    for text in re.findall(r"!\[([^\]]*)\]\(", prose(page)):
+        assert len(text) >= 20, text
+
+
+@pytest.mark.parametrize("picture", sorted((DOCS / "pictures").rglob("*.svg")), ids=lambda picture: picture.stem)
+def test_pictures_follow_the_scheme_of_the_page(picture):
+    text = picture.read_text("utf-8")
+    assert "prefers-color-scheme:dark" in text.replace("prefers-color-scheme: dark", "prefers-color-scheme:dark")
+    assert re.search(r"(?:fill|stroke): #[0-9a-f]{6}", text.partition("</style>")[2]) is None
 
 
 @pytest.mark.parametrize("page", ["results/performance.md", "choose-a-strategy.md"])

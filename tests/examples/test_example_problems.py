@@ -45,7 +45,7 @@ def small(name: str, count: int, seed: int) -> list[Any]:
 @pytest.mark.parametrize("name", SMALL)
 def test_the_task_is_short_and_keeps_the_contract(name: str) -> None:
     module, task, _ = SMALL[name]
-    assert lines_of_code(source_of(name, task.__name__)) < MOST_LINES
+    assert lines_of_code(source_of(module.__name__, task.__name__)) < MOST_LINES
     for rule in module.RULES.values():
         if isinstance(rule, lols.Reference):
             assert check_space(task, small(name, 2, seed=1), rule, rollouts=8, seconds=0.5) == []

@@ -73,7 +73,7 @@ def test_the_table(capsys, tmp_path, monkeypatch):
     table = read_table(run(tsp.main, capsys, *small, f"--svg={tmp_path / 'trip.svg'}"))
     assert list(table) == [comparing.TEACHER, *comparing.STRATEGIES, tsp.NEARLY_BEST]
     assert table[tsp.NEARLY_BEST][0] <= min(row[0] for row in table.values())
-    assert (tmp_path / "trip.svg").read_text("utf-8").count("<polygon") == 2
+    assert (tmp_path / "trip.svg").read_text("utf-8").startswith("<?xml")
     figures = json.loads(run(tsp.main, capsys, *small, "--json"))
     for row in figures["rows"][1:]:
         mean, _, difference, low, high, closed = table[row["name"]]

@@ -84,11 +84,12 @@ def reliability_plot(seen: Any, path: str | os.PathLike[str]) -> None:
     >>> Path(path).read_text()[:5]
     '<?xml'
     """
-    save(_reliability(seen if isinstance(seen, Mapping) else {"": seen}), path)
+    save(reliability_figure(seen if isinstance(seen, Mapping) else {"": seen}), path)
 
 
 @drawing
-def _reliability(seen: Mapping[str, Any]) -> Any:
+def reliability_figure(seen: Mapping[str, Any]) -> Any:
+    """The drawing of `reliability_plot` as a matplotlib figure."""
     figure = new_figure(5.2, 6.0)
     above, below = figure.subplots(2, 1, height_ratios=[3, 1], sharex=True)
     above.plot([0, 1], [0, 1], color=LINE, linewidth=1.2)
