@@ -31,9 +31,13 @@ def on_files(files: Files, *, config: Any) -> Files:
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> str:
     """Change links to `../examples/NAME.py`, which are right in the repository, to `examples/NAME.py`.
 
+    The search puts guides before results.
+
     A link followed by `<!-- source: FILE -->` is replaced by the text of the file. Links between pages of the root and
     pages of docs/ become links between pages of the site.
     """
+    if page.file.src_uri.startswith("results/"):
+        page.meta.setdefault("search", {"boost": 0.5})
     if page.file.src_uri == GALLERY:
         return markdown.replace("](../docs/examples/", "](").replace("](../docs/", "](../")
     if page.file.src_uri in PAGES:

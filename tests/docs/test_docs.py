@@ -134,6 +134,27 @@ def test_the_navigation_lists_every_page_once():
     assert sorted(listed) == sorted([*pages, *(page.name.lower() for page in ROOT_PAGES), "examples/gallery.md"])
 
 
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("probabilities", "confidence"),
+        ("confidence", "confidence"),
+        ("resume", "interrupt-and-resume"),
+        ("cite", "citing"),
+        ("PyTorch", "neural"),
+        ("64 cores", "more-machines"),
+        ("many machines", "more-machines"),
+        ("worse than teacher", "faq"),
+        ("bin packing", "problems"),
+        ("future random", "random-future"),
+    ],
+)
+def test_what_is_searched_for_is_in_a_heading_of_its_guide(words, page):
+    """The search puts pages with the words in a heading first."""
+    headings = HEADING.findall(prose(DOCS / f"{page}.md"))
+    assert any(all(word.lower() in heading.lower() for word in words.split()) for heading in headings)
+
+
 def test_the_gallery_has_each_example_with_its_picture():
     gallery = GALLERY.read_text("utf-8")
     names = [program.stem for program in (ROOT / "examples").glob("*.py")]
