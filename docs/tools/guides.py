@@ -1,4 +1,4 @@
-"""Draw the pictures of the guides: a parse explained, confidence and accuracy, a bandit's loss.
+"""Draw the pictures of the guides: a parse explained, confidence and accuracy, a bandit's loss and regret.
 
     LOLS_DATA=FOLDER python docs/tools/guides.py [NAME...]
 
@@ -18,13 +18,14 @@ from lols.bandit.worlds.outcome import summarise
 from lols.bandit.worlds.simulate import simulate_seeds
 from lols.bandit.worlds.world import WorldSpec
 from lols.plots.bandit import bandit_figure
+from lols.plots.look import LINE, SERIES, SOFT, drawing, new_figure
 from lols.plots.scores import reliability_figure
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from pictures import PICTURES, write
 
-WIDTH, HEIGHT = 1060, 960  # of the explained parse
+WIDTH, HEIGHT = 1060, 1180  # of the explained parse
 FRAME = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">
 <style>{style}
 main {{ padding: 12px 16px; }} figure.of-tree {{ width: auto; max-width: none; left: 0; transform: none; }}
@@ -76,9 +77,32 @@ def bandit() -> None:
     write(bandit_figure(summarise(outcomes)), PICTURES / "bandit.svg")
 
 
+@drawing
+def regret() -> Any:
+    """The regret of Algorithm 2 by rounds: the table of docs/results/bandit.md on logarithmic scales."""
+    text = (PICTURES.parent / "results" / "bandit.md").read_text("utf-8")
+    table = text[text.index("| 20 seeds, mean | N = 10³ |") :].partition("\n\n")[0]
+    rows = [[cell.strip(" *") for cell in line.split("|")[1:6]] for line in table.splitlines()[2:]]
+    shown = {"ε(N)": 4, "ridge, left side": 0, "ridge, including exploration": 3, "adagrad, left side, 4 seeds": 2}
+    shown["nag, left side, 4 seeds"] = 1
+    figure = new_figure(7.2, 4.2)
+    axes = figure.subplots()
+    for name, *cells in rows:
+        if name in shown:
+            points = [(10**k, float(cell)) for k, cell in enumerate(cells, start=3) if cell]
+            axes.plot(*zip(*points), label=name, **SERIES[shown[name]])
+    axes.plot([1e3, 1e6], [0.3, 0.03], color=LINE, linewidth=1.2)
+    axes.text(2e3, 0.265, "slope -1/3", color=SOFT, fontsize=9)
+    axes.set(xscale="log", yscale="log", xlabel="rounds N", ylabel="regret")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.legend(loc="lower left")
+    write(figure, PICTURES / "regret.svg")
+
+
 def main(names: list[str]) -> None:
     """Draw all pictures, or those named."""
-    drawn = {"parse": parse, "reliability": reliability, "bandit": bandit}
+    drawn = {"parse": parse, "reliability": reliability, "bandit": bandit, "regret": regret}
     for name in names or drawn:
         print(name, flush=True)
         drawn[name]()
