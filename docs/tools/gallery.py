@@ -36,6 +36,7 @@ import tsp_insertion
 import vrp
 from helpers import comparing, phrases
 from helpers import drawing as shapes
+
 from pictures import PICTURES, write
 
 MINUTES, TESTS = 0.4, 101

@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 
 import tsp
+
 from pictures import PICTURES, write
 
 SIZES = [2**k for k in range(12)]

@@ -155,6 +155,17 @@ def test_what_is_searched_for_is_in_a_heading_of_its_guide(words, page):
     assert any(all(word.lower() in heading.lower() for word in words.split()) for heading in headings)
 
 
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", GALLERY, *SITE], ids=lambda page: page.relative_to(ROOT).as_posix()
+)
+def test_code_on_pages_is_seen_without_scrolling(page):
+    """Ruff wraps Python so (docs/ruff.toml); what is printed may be wider."""
+    for kind, code in re.findall(r"^```(\w+)\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL):
+        printed = re.compile(r"# [>~] ")
+        wide = [line for line in code.splitlines() if len(line) > 88 and not printed.match(line)]
+        assert kind == "text" or wide == []
+
+
 def test_the_gallery_has_each_example_with_its_picture():
     gallery = GALLERY.read_text("utf-8")
     names = [program.stem for program in (ROOT / "examples").glob("*.py")]
