@@ -3,7 +3,8 @@
     python docs/tools/overtaking.py
 
 Round trips of 20 cities (examples/tsp.py), learned from the rule of the nearest neighbour, on 1 to 2,048 maps. It
-takes about a minute, prints what it draws, and writes docs/pictures/overtaking.svg.
+takes about a minute, prints what it draws, and writes docs/pictures/overtaking.svg, and overtaking-narrow.svg for
+phones.
 """
 
 from __future__ import annotations
@@ -46,12 +47,15 @@ def note(axes: Any, text: str, place: tuple[float, float], offset: tuple[int, in
 
 
 @drawing
-def picture(found: dict[str, np.ndarray], teacher: float, places: np.ndarray, trips: dict[str, list[int]]) -> Any:
-    """On the left the curves, on the right one map twice."""
+def picture(
+    found: dict[str, np.ndarray], teacher: float, places: np.ndarray, trips: dict[str, list[int]], narrow: bool
+) -> Any:
+    """On the left the curves, on the right one map twice; if it is narrow, for phones, the maps are below."""
     from matplotlib.ticker import NullLocator
 
-    figure = new_figure(11, 3.5)
-    left, *right = figure.subplots(1, 3, width_ratios=[1.8, 1, 1])
+    figure = new_figure(5, 5.6) if narrow else new_figure(11, 3.5)
+    parts, sizes = ("ll;tp", {"height_ratios": [1.2, 1]}) if narrow else ("ltp", {"width_ratios": [1.8, 1, 1]})
+    left, *right = figure.subplot_mosaic(parts, **sizes).values()
     lines: dict[str, tuple[str, Any]] = {"cloning": (GREY, (0, (2, 2))), "lols": (BLUE, "-")}
     for name, (colour, style) in lines.items():
         losses = found[name]
@@ -89,7 +93,9 @@ def main() -> None:
     titles = {}
     for name, trip in trips.items():
         titles[f"the {name}'s trip: {tsp.lengths(places, np.array(trip)):.2f}"] = trip
-    write(picture(found, teacher, places, titles), PICTURES / "overtaking.svg")
+    for name in ("overtaking", "overtaking-narrow"):
+        drawn = picture(found, teacher, places, titles, narrow="narrow" in name)
+        write(drawn, PICTURES / f"{name}.svg")
 
 
 if __name__ == "__main__":
