@@ -33,10 +33,17 @@ def package():
     return griffe.load("lols", search_paths=[ROOT / "src"], extensions=extensions, docstring_parser="numpy")
 
 
+def shown() -> dict[str, list[str] | None]:
+    """What is on the API pages, with the members that are shown of it; None if it is all."""
+    pages = "".join(page.read_text("utf-8") for page in sorted((ROOT / "docs/api").glob("*.md")))
+    found = re.findall(r"^::: (\S+)\n((?:    .*\n)*)", pages, re.MULTILINE)
+    members = {path: re.search(r"members: \[(.*)\]", options) for path, options in found}
+    return {path: None if some is None else re.findall(r"\w+", some[1]) for path, some in members.items()}
+
+
 def paths() -> list[str]:
-    """What is on the API pages."""
-    lines = [line for page in sorted((ROOT / "docs/api").glob("*.md")) for line in page.read_text("utf-8").splitlines()]
-    return [line.split()[1] for line in lines if line.startswith("::: ")]
+    """The names on the API pages."""
+    return list(shown())
 
 
 def running(path: str) -> tuple[Any, Any]:
@@ -54,11 +61,12 @@ def running(path: str) -> tuple[Any, Any]:
 
 
 def public(path: str) -> Iterator[tuple[str, Any]]:
-    """An object and what is public in it, inherited or not, each with its name."""
+    """An object and those of its members that are shown, inherited or not, each with its name."""
     found, _ = running(path)
     yield path, found
+    names = shown()[path]
     for name, member in inspect.getmembers_static(found) if inspect.isclass(found) else ():
-        if name[0] != "_" and inspect.isroutine(member):
+        if name[0] != "_" and inspect.isroutine(member) and (names is None or name in names):
             yield f"{path}.{name}", getattr(member, "__func__", member)
 
 

@@ -31,7 +31,16 @@ class OnlineModel(Model):
 
     @exclusive
     def partial_fit(self, objects: Iterable[Any], reference: Reference | None = None) -> Self:
-        """Learn from further objects, in the given order, taught by the task's reference unless another is given."""
+        """Learn from further objects, in the given order, taught by the task's reference unless another is given.
+
+        Parameters
+        ----------
+        objects
+            The objects of the user, or `Examples` in columns.
+        reference
+            The teacher; None for the task's.
+
+        """
         stream = vars(self).get("_stream")
         if stream is None or reference is not None:
             stream = self._opened(reference)
@@ -45,7 +54,16 @@ class OnlineModel(Model):
         return self
 
     def learn_one(self, obj: Any, reference: Reference | None = None) -> Self:
-        """Learn from one object."""
+        """Learn from one object.
+
+        Parameters
+        ----------
+        obj
+            An object of the user.
+        reference
+            The teacher; None for the task's.
+
+        """
         return self.partial_fit([obj], reference)
 
     @exclusive

@@ -334,6 +334,12 @@ class Trainer:
         """Compile ahead, or load from the cache, what training and prediction need, given a few labelled examples.
 
         Nothing is learned: `fit` and the model's `predict` then begin at once.
+
+        Parameters
+        ----------
+        data
+            A few objects like those to come.
+
         """
         if self.policy is not None:
             twin = copy.copy(self)
@@ -348,7 +354,14 @@ class Trainer:
         return self
 
     def stream(self, start: LearningState | None = None) -> Any:
-        """A stream, whose examples are learned from as they arrive."""
+        """A stream, whose examples are learned from as they arrive.
+
+        Parameters
+        ----------
+        start
+            The state of learning to go on from; None to begin anew.
+
+        """
         if self.policy is not None:
             from lols.training.policy_stream import PolicyStream
 

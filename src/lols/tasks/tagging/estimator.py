@@ -117,6 +117,16 @@ class Tagger(TaggerPrediction):
         """Train from scratch. With `dev` sentences and tags, the pass that tags them best is kept.
 
         For spans, `outside_cost_` is then how much more O costs than was learned, for the best F1 of these sentences.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and further columns.
+        y
+            The tags of each sentence.
+        dev
+            Sentences and tags that are not learned from, to keep the best pass and to calibrate with.
+
         """
         corpus, strings = self._corpus(X), checked_labels(X, y)
         check_lengths(corpus.offsets)
@@ -188,6 +198,16 @@ class Tagger(TaggerPrediction):
         A loaded tagger goes on from the learner's state if its file has it, else from the weights. A network learns
         from each call at once, so that its weights depend on how the data is cut. The default loss of a stream is
         hamming, that of `fit` depends on how rare spans are: name one where the two are to agree.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and further columns.
+        y
+            The tags of each sentence.
+        classes
+            All tags that may come, in the first call; later only new ones.
+
         """
         corpus, strings = self._corpus(X), checked_labels(X, y)
         if len(X):
@@ -228,12 +248,30 @@ class Tagger(TaggerPrediction):
     # --- scores ---
 
     def score(self, X: Sequence[Sentence], y: Sequence[Sequence[str]]) -> float:
-        """The share of right tags."""
+        """The share of right tags.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and further columns.
+        y
+            The tags of each sentence.
+
+        """
         return self.evaluate(X, y).accuracy
 
     @on_snapshot
     def evaluate(self, X: Sequence[Sentence], y: Sequence[Sequence[str]]) -> TagScores:
-        """Accuracy, also of words not seen in training, and for spans precision, recall and F1 as conlleval counts."""
+        """Accuracy, also of words not seen in training, and for spans precision, recall and F1 as conlleval counts.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and further columns.
+        y
+            The tags of each sentence.
+
+        """
         return self.evaluate_columns(self._corpus(X), checked_labels(X, y))
 
     @on_snapshot

@@ -29,6 +29,14 @@ class TaggerPrediction(TaggerVerbs):
         """The tags of each sentence; with `confidence` a pair: these, and an array of probabilities for each of them.
 
         A probability says how likely a tag is to be right. The tagger must be calibrated.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and further columns.
+        confidence
+            Whether a pair is returned: the predictions, and the probability that each is right.
+
         """
         corpus = self._corpus(X)
         if not confidence:
@@ -37,7 +45,14 @@ class TaggerPrediction(TaggerVerbs):
         return cut([self.task_.labels[n] for n in numbers.tolist()], corpus.offsets), cut(sure, corpus.offsets)
 
     def predict_one(self, x: Sentence) -> list[str]:
-        """The tags of one sentence."""
+        """The tags of one sentence.
+
+        Parameters
+        ----------
+        x
+            A sentence: a list of words, or of dictionaries with the words and further columns.
+
+        """
         return self.predict([x])[0]
 
     @on_snapshot
@@ -74,6 +89,12 @@ class TaggerPrediction(TaggerVerbs):
 
         Columns are `classes_`. For spans a cost is that of the cheapest decision with which the word would have this
         label, if all other decisions stayed as they are.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and further columns.
+
         """
         corpus = self._corpus(X)
         if corpus.tokens == 0:
@@ -87,6 +108,12 @@ class TaggerPrediction(TaggerVerbs):
 
         If the tagger is calibrated, this is the probability that the tag is right. Otherwise it is the tag's share in a
         softmax of the costs with a temperature of 0.5, which only says of which of two tags the tagger is surer.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and further columns.
+
         """
         self._check_fitted()
         if self._fitted.calibration is not None:
@@ -104,6 +131,16 @@ class TaggerPrediction(TaggerVerbs):
         """The `k` best taggings of each sentence with their scores, best first, by a beam search.
 
         A score is how much the tags together seem to cost more than the cheapest choices on their way: 0 is the best.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and further columns.
+        k
+            How many taggings of each sentence.
+        width
+            How many paths the beam follows; None for a width that follows from `k`.
+
         """
         from lols.engine.beam import beam_search
 

@@ -53,7 +53,18 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
 
     @on_snapshot
     def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
-        """Compare predictions with a labelled file."""
+        """Compare predictions with a labelled file.
+
+        Parameters
+        ----------
+        path
+            A labelled file.
+        threads
+            How many threads share the work; None for as many as help.
+        **options
+            Where things are in the file, and what `lols evaluate` takes besides.
+
+        """
         columns, asked = self.asked("evaluate", options)
         data, seconds = self._labelled(path, columns, asked)
         self._fitted.threads = threads
@@ -77,7 +88,18 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
 
     @on_snapshot
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
-        """Show how a sentence is tagged: the labels, the one-step deviations, and what each would have cost."""
+        """Show how a sentence is tagged: the labels, the one-step deviations, and what each would have cost.
+
+        Parameters
+        ----------
+        path
+            A labelled file.
+        number
+            Which example of the file, counted from 1.
+        **options
+            Where things are in the file, and what `lols explain` takes besides.
+
+        """
         from lols.tasks.tagging.explain import explain_sentence, read_sentence
         from lols.tasks.tagging.show import TaggerReport
 

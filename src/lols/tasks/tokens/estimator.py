@@ -174,13 +174,31 @@ class TokenEstimator(SearchEstimator):
     # --- what is the same for tags and trees ---
 
     def learn_one(self, x: Any, y: Any) -> Self:
-        """Learn from one sentence of a stream; the first call of `partial_fit` must have settled what there can be."""
+        """Learn from one sentence of a stream; the first call of `partial_fit` must have settled what there can be.
+
+        Parameters
+        ----------
+        x
+            A sentence.
+        y
+            Its tags or its tree.
+
+        """
         self.partial_fit([x], [y])
         return self
 
     @exclusive
     def calibrate_with(self, X: Sequence[Any], y: Sequence[Any]) -> Self:
-        """Fit confidences to labelled sentences that training did not see; returns the estimator itself."""
+        """Fit confidences to labelled sentences that training did not see; returns the estimator itself.
+
+        Parameters
+        ----------
+        X
+            The sentences.
+        y
+            Their tags or trees.
+
+        """
         self._check_fitted()
         self._recalibrate(self._judged_on(X, y))
         return self
@@ -194,6 +212,12 @@ class TokenEstimator(SearchEstimator):
         """All actions of all steps of each sentence: costs, and probabilities if the model is calibrated.
 
         A tagger decides word by word in its direction; its columns are `action_labels_`.
+
+        Parameters
+        ----------
+        X
+            The sentences.
+
         """
         corpus = self._corpus(X)
         self._check_fitted()
