@@ -76,6 +76,25 @@ def written(shown: Any) -> Iterator[tuple[str, dict[str, str]]]:
         yield kind, {name: " ".join(says.split()) for name, says in ENTRY.findall(text)}
 
 
+def taken(shown: Any) -> set[str]:
+    """The parameters of an object that is the library's own; none of a class that has those of its base."""
+    if not str(getattr(shown, "__module__", "")).startswith("lols"):
+        return set()
+    if inspect.isclass(shown) and (
+        getattr(shown, "_is_protocol", False) or not {"__init__", "__new__"} & set(vars(shown))
+    ):
+        return set()
+    return set(inspect.signature(shown).parameters) - {"self", "cls"} if callable(shown) else set()
+
+
+def described(path: str, shown: Any) -> bool:
+    """Whether each parameter of a class is an attribute with a sentence of its own."""
+    if not inspect.isclass(shown):
+        return False
+    lines = inspect.getsource(shown)
+    return all(re.search(rf'^    {name}: .*\n    """', lines, re.MULTILINE) for name in taken(shown))
+
+
 def tables(shown: Any) -> Any:
     """The tables of an object and of its public members, as griffe renders them, each with its owner."""
     for section in shown.docstring.parsed if shown.docstring else ():
@@ -104,10 +123,12 @@ def differences(owner: Any, entries: Any) -> list[str]:
             continue
         if plain(entry.annotation) != plain(parameter.annotation):
             wrong.append(f"{entry.name} is {parameter.annotation}, not {entry.annotation}")
-        given = {} if parameter.kind is inspect.Parameter.VAR_KEYWORD else inspect.Parameter.empty
+        given = {inspect.Parameter.VAR_KEYWORD: {}, inspect.Parameter.VAR_POSITIONAL: ()}.get(
+            parameter.kind, inspect.Parameter.empty
+        )
         default = given if parameter.default is inspect.Parameter.empty else parameter.default
         shown = given if entry.value is None else eval(str(entry.value), vars(module))
-        if repr(default) != FACTORY and shown is not default and shown != default:
+        if repr(default) != FACTORY and shown is not default and repr(shown) != repr(default):
             wrong.append(f"the default of {entry.name} is {default!r}, not {entry.value}")
     return wrong
 
@@ -117,6 +138,9 @@ def test_every_parameter_has_an_entry_of_its_own_that_says_what_it_is(path):
     if path.startswith("lols.torch"):
         pytest.importorskip("torch")
     for name, shown in public(path):
+        assert not taken(shown) or dict(written(shown)) or described(path, shown), (
+            f"{name}: say what its parameters are"
+        )
         for kind, entries in written(shown):
             assert all(NAME.fullmatch(entry) for entry in entries), f"{name}: one name an entry, in {list(entries)}"
             assert all(entries.values()), name

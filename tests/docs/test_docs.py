@@ -207,7 +207,19 @@ def test_guides_repeat_figures_of_their_results_in_one_table_at_most(page):
     assert all(each <= results for each in repeated)
 
 
-@pytest.mark.parametrize("module", ["lols", "lols.bandit", "lols.policies", "lols.torch", "lols.contract.checks"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "lols",
+        "lols.bandit",
+        "lols.contract.checks",
+        "lols.engines",
+        "lols.io",
+        "lols.plots",
+        "lols.policies",
+        "lols.torch",
+    ],
+)
 def test_the_api_pages_show_every_public_name(module):
     if module == "lols.torch":
         pytest.importorskip("torch")

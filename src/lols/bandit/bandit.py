@@ -36,7 +36,7 @@ REMEMBERED = 100_000  # entries of the default log, in memory
 class Shown(NamedTuple):
     """A structure to show, and the id under which its loss is to be reported.
 
-    Parameters
+    Attributes
     ----------
     id
         What `learn` takes with the loss.

@@ -21,7 +21,7 @@ class Estimated(NamedTuple):
 
     The interval is clipped to the range of losses; the value by inverse propensity may lie outside.
 
-    Parameters
+    Attributes
     ----------
     value
         The estimate.
@@ -57,7 +57,7 @@ class Estimated(NamedTuple):
 class Evaluated(NamedTuple):
     """Three estimates of a target policy's loss, and the loss of the policy that made the log.
 
-    Parameters
+    Attributes
     ----------
     ips
         By inverse propensity scores: unbiased, noisy.

@@ -29,7 +29,7 @@ class Example(NamedTuple):
     `x` and `y` map column names to numbers or one-dimensional arrays; `items` holds one list of feature ids per item,
     or one pair of lists (ids, values) per item.
 
-    Parameters
+    Attributes
     ----------
     x
         The input, by column.

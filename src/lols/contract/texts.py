@@ -62,6 +62,11 @@ def _hash(string: str) -> int:
 class Labels:
     """The labels that a policy chooses among, numbered from 0 in the given order.
 
+    Parameters
+    ----------
+    *names
+        The labels, or one collection of them.
+
     Examples
     --------
     >>> tags = Labels("noun", "verb", "other")

@@ -200,9 +200,9 @@ class InProcess(Engine):
     Parameters
     ----------
     sync
-        `exact` for the result of one process, `pass` for shards that are averaged.
+        `"exact"` for the result of one process, `"pass"` for shards that are averaged.
     shards
-        How many shards the data are cut into, with `pass`.
+        How many shards the data are cut into, with `"pass"`.
     legs
         How many times in a pass the shards are averaged; None for a number that follows from them.
 

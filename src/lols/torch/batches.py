@@ -22,7 +22,7 @@ class Bags(NamedTuple):
     `width` bags belong to each state: 1, or the number of actions. These are arrays of NumPy in `inputs` of a network,
     and tensors in its `forward`.
 
-    Parameters
+    Attributes
     ----------
     start
         Where each bag begins; one more than there are bags.

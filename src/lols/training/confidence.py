@@ -23,7 +23,7 @@ TOGETHER = 256  # examples whose steps are judged at a time
 class StepScores(NamedTuple):
     """All actions of all steps of one example, as the policy sees them.
 
-    Parameters
+    Attributes
     ----------
     taken
         The action of each step.
