@@ -166,6 +166,17 @@ def test_code_on_pages_is_seen_without_scrolling(page):
         assert kind == "text" or wide == []
 
 
+def test_names_on_the_api_pages_are_links():
+    pytest.importorskip("mkdocs")
+    linked = tool("hooks").linked
+    here = '<a href="training.html#lols.training.algorithms.Algorithm">'
+    assert linked("see <code>Algorithm</code>") == f"see {here}<code>Algorithm</code></a>"
+    assert linked("<code>lols.Algorithm</code>") == f"{here}<code>lols.Algorithm</code></a>"
+    same = "<a><code>Algorithm</code></a> <code>algorithm</code> <code>Other</code>"
+    assert linked(same) == same
+    assert linked("docs/contract.md describes it") == '<a href="../contract.html">contract.md</a> describes it'
+
+
 def test_the_gallery_has_each_example_with_its_picture():
     gallery = GALLERY.read_text("utf-8")
     names = [program.stem for program in (ROOT / "examples").glob("*.py")]
