@@ -24,6 +24,7 @@ from helpers import solving
 import lols
 from benchmarks import heuristics
 from lols.contract.checks import check_space
+from lols.plots.plans import plans_figure
 from tests.examples.example_checks import lines_of_code, source_of
 
 MOST_LINES = 60
@@ -59,6 +60,16 @@ def test_it_beats_a_rule(name: str) -> None:
     train, test = small(name, 12, seed=1), small(name, 40, seed=2)
     model = lols.train(task, train, rule, algorithm="aggrevate", learner=learner, passes=2, seed=1, compiled=False)
     assert model.losses(test).mean() < model.reference_losses(test, rule).mean()
+
+
+@pytest.mark.parametrize("name", [name for name, (module, *_) in SMALL.items() if hasattr(module, "show")])
+def test_a_plan_is_drawn(name: str) -> None:
+    module, task, _ = SMALL[name]
+    [instance] = small(name, 1, seed=1)
+    model = lols.train(task, [instance] * 2, passes=1, compiled=False)
+    figure = plans_figure(module.show, [(instance, model.predict_one(instance))], ["learned"])
+    [axes] = figure.axes
+    assert len(axes.patches) + len(axes.lines) >= 2
 
 
 def test_tardiness_counts_what_is_late() -> None:
