@@ -16,8 +16,8 @@ import numpy as np
 
 from lols.bandit import MemoryLog, StructuredBandit
 from lols.bandit.log import Decision, Loss
-from lols.engine.compile.layout import Struct
 from lols.errors import LolsError
+from lols.kernels.layout import Struct
 from tests.bandit.log_entries import same
 from tests.bandit.small_bandit import RULES, SPACE, loss, request
 

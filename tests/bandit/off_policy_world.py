@@ -12,8 +12,8 @@ import lols
 from lols.bandit.decider import Decider
 from lols.bandit.log import Decision, Loss
 from lols.bandit.walk import EXPLOIT, EXPLORATIONS, REFERENCE, WalkPlan
-from lols.contract.hashing import mix, unit
 from lols.engine.structures import FrozenPolicy
+from lols.kernels.hashing import mix, unit
 from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
 from tests.bandit.small_bandit import LABELS

@@ -9,7 +9,7 @@ import numpy as np
 import lols
 from lols.bandit import StructuredBandit
 from lols.datasets.worlds import tagging_space
-from lols.engine.compile.layout import Struct
+from lols.kernels.layout import Struct
 
 LABELS = 3
 SPACE = tagging_space(labels=LABELS)

@@ -140,7 +140,7 @@ def test_compiled_or_not_and_on_any_number_of_threads_it_is_the_same():
     variant = VARIANTS["full"]
     data = random_data(5, variant, count=16)
     model = lols.train(variant.space, data[:4], variant.reference, passes=2)
-    plain = replace(model, compiled=False)
+    plain = model.replaced(compiled=False)
     made = lols.certify(model, data, variant.reference, resamples=20, threads=2)
     assert lols.certify(plain, data, variant.reference, resamples=20).as_dict() == made.as_dict()
     assert lols.certify(model, data, variant.reference, resamples=20, threads=1).as_dict() == made.as_dict()

@@ -19,13 +19,13 @@ from lols.bandit.settings import BAG, STEPS, BanditSettings, effective
 from lols.bandit.sqlite_log import Durability
 from lols.bandit.student import BanditStudent
 from lols.bandit.walk import EXPLOIT, EXPLORE, RANDOMISED, REFERENCE, WalkPlan
-from lols.contract.hashing import mix, unit
 from lols.contract.identity import LEARNING, identity_of
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space, as_teacher
-from lols.engine.compile.kernel import DISABLED
 from lols.engine.structures import FrozenPolicy
 from lols.errors import ConfigurationError, LolsError
+from lols.kernels.hashing import mix, unit
+from lols.kernels.kernel import DISABLED
 from lols.learners.settings import LearnerSettings
 
 EXPLORING = 21  # a purpose of draws

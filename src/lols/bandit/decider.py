@@ -12,14 +12,15 @@ from lols.bandit.one import OneByOne
 from lols.bandit.walk import CHANCES, COIN, EXPLORE, NOTES, RANDOMISED, Walked, WalkPlan, deviate_kernel, walk_kernel
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
-from lols.engine.compile.dual import bind
-from lols.engine.compile.kernel import Kernel
+from lols.engine.calls import bind_space
 from lols.engine.door import admit, look_over
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.mistakes import explain
 from lols.engine.lessons import FeatureRuns, lessons_of, slots_of
 from lols.engine.memory import make_batch, make_scratch, state_type
 from lols.engine.structures import CODE, FrozenPolicy, Lessons, Scratch, Slots
+from lols.kernels.dual import bind
+from lols.kernels.kernel import Kernel
 
 ROOMS = 1000  # the most sizes of objects to keep memory for
 
@@ -62,7 +63,7 @@ class Decider:
         self._slots: Slots | None = None
         self._room = (-1, -1, -1, -1)  # the sizes that the memory was made for
         self._rooms: dict[tuple[int, int], Walked] = {}
-        self._bound = bind("Space", space.functions(), space.name), bind("Reference", reference.functions())
+        self._bound = bind_space(space), bind("Reference", reference.functions())
         self._encode = OneByOne(space)
 
     def walk(self, obj: Any, policy: FrozenPolicy, plan: WalkPlan) -> tuple[Any, Decision]:

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from lols.contract.arrays import NO_ITEMS, Ragged, Scalar, view
+from lols.contract.arrays import NO_ITEMS
 from lols.contract.examples import Examples
 from lols.contract.records import record_class
 from lols.contract.space import SearchSpace
+from lols.kernels.layout import Ragged, Scalar, view
 
 
 class One(Examples):

@@ -22,12 +22,12 @@ from lols.contract.space import Reference
 from lols.contract.task import as_teacher
 from lols.contract.threads import Threads
 from lols.engine.drivers.fused import FusedDriver
-from lols.engine.drivers.lock_step import ROOM, LockStepDriver
-from lols.engine.structures import FrozenPolicy, following
+from lols.engine.structures import following
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.settings import LearnerSettings
-from lols.tasks.case import Case, Naming
-from lols.tasks.verbs import FileVerbs
+from lols.tasks.base import BaseEstimator
+from lols.tasks.case import Case
+from lols.tasks.problem import Naming
 from lols.training.model import Model
 from lols.training.progress import Progress
 
@@ -96,7 +96,7 @@ def certify(
             raise ConfigurationError("reference is a name, but the model is of your own space: give a lols.Reference")
         case = _case(model, objects, as_teacher(reference, model.space), limit, seed, names)
     else:
-        if not isinstance(model, FileVerbs):
+        if not isinstance(model, BaseEstimator):
             raise ConfigurationError(f"{type(model).__name__}: certify a lols.Model, or a trained estimator of lols")
         if isinstance(reference, Reference) or names is not None:
             raise ConfigurationError("an estimator has its own teachers and action names: name one of its teachers")
@@ -238,9 +238,7 @@ def certify_case(
 def _driver(case: Case, threads: Threads) -> FusedDriver:
     """A driver for the examples of a case."""
     model, how = case.model, dict[str, Any](threads=threads, compiled=case.model.compiled)
-    if isinstance(model.policy, FrozenPolicy):
-        return FusedDriver(model.space, case.examples, case.reference, **how)
-    return LockStepDriver(model.space, case.examples, case.reference, **how, room=getattr(model.policy, "room", ROOM))
+    return model.decides.driver(model.space, case.examples, case.reference, **how)
 
 
 def _followed(model: Model, driver: FusedDriver, own: Deviations) -> tuple[np.ndarray, np.ndarray]:
@@ -264,16 +262,16 @@ def _check_same(own: Deviations, taught: Deviations) -> None:
 
 def _notes(model: Model) -> tuple[str, ...]:
     """What cannot be known of a policy that is not linear."""
-    if isinstance(model.policy, FrozenPolicy) or own_ways(model.policy, LearnerSettings("hinge", "adagrad")):
+    if model.decides.has_weights or own_ways(model.policy, LearnerSettings("hinge", "adagrad")):
         return ()
-    kind = type(model.policy).__name__
+    kind = model.decides.name
     return (f"{kind} has no method `onward`, so that no other policy of its class was fitted: regret in class is 0.",)
 
 
 def _check(case: Case, resamples: int) -> None:
-    policy: Any = case.model.policy
-    policies = policy.chances.size if isinstance(policy, FrozenPolicy) else 1
-    if policies > 1 or getattr(policy, "random", False):
+    policy = case.model.decides
+    policies = policy.components
+    if policy.random:
         drawn_from = f"draws one of {policies} policies" if policies > 1 else "draws its actions at random"
         raise ConfigurationError(
             f"the policy {drawn_from} at every state, as searn's do, so that a deviation has no fixed cost: certify a "

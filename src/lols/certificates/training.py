@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.contract.user_frames import one_line
-from lols.engine.structures import FrozenPolicy
-from lols.errors import LolsError, short
+from lols.errors import LolsError, one_line, short
 from lols.learners.settings import LearnerSettings
 from lols.training.algorithms import LOLS, Algorithm, schedules
 from lols.training.model import Model
@@ -65,7 +63,7 @@ def training_of(model: Model) -> Training:
     """
     about = model.about
     notes: tuple[str, ...] = ()
-    linear = isinstance(model.policy, FrozenPolicy)
+    linear = model.decides.has_weights
     settings, averaged = LearnerSettings("hinge", "adagrad"), True
     try:
         chosen = Algorithm(**about["algorithm"])
@@ -82,7 +80,7 @@ def training_of(model: Model) -> Training:
     into = {"reference": 1.0, "learned": 0.0}.get(chosen.roll_in, last[1])
     passes = min(max(int(about.get("passes") or 1), FEWEST_PASSES), MOST_PASSES if linear else FEWEST_PASSES)
     averaged = averaged and chosen.returned == "average"
-    together = getattr(model.policy, "together", None) or int(about.get("batch_size") or TOGETHER)
+    together = model.decides.together or int(about.get("batch_size") or TOGETHER)
     return Training(chosen, out, into, settings, averaged, passes, notes, together, linear)
 
 

@@ -10,11 +10,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import dual
-from lols.engine.compile.kernel import Kernel
 from lols.engine.margins import worst_violation
 from lols.engine.table import insert, lookup
-from lols.learners.structures import BAD, CSOAA, DROPPED, NAG, PERCEPTRON, ROUNDS, STATES, WEIGHT, Learning, Part
+from lols.kernels.dual import dual
+from lols.kernels.kernel import Kernel
+from lols.learners.structures import (
+    BAD,
+    CSOAA,
+    DROPPED,
+    NAG,
+    PERCEPTRON,
+    ROUNDS,
+    STATES,
+    WEIGHT,
+    FeaturePart,
+    LearnerView,
+)
 from lols.learners.updates import invariant_step, move, multiplier, regress_rows, sensitize
 
 
@@ -61,14 +72,14 @@ def predict_single(part):
 @dual
 def own_part(learning, slots, slot):
     """The features of a state in the shared bank; their rows are in the workspace."""
-    return Part(learning.shared, learning.work.rows, slots.values, slots.start[slot], slots.stop[slot])
+    return FeaturePart(learning.shared, learning.work.rows, slots.values, slots.start[slot], slots.stop[slot])
 
 
 @dual
 def action_part(learning, slots, slot, a):
     """The features of an action in their bank; their rows are still to be found."""
     low, high = slots.action_start[slot, a], slots.action_stop[slot, a]
-    return Part(learning.single, learning.work.action_rows, slots.action_values, low, high)
+    return FeaturePart(learning.single, learning.work.action_rows, slots.action_values, low, high)
 
 
 @dual
@@ -206,7 +217,7 @@ def ready(learning, slots, slot, insert_all):
 
 def learn_margins(lessons, count, shared, single, recipe, work, counters):
     """The hinge: learn from the first `count` rounds, in order; each is line 14 of Algorithm 1."""
-    learning, slots = Learning(shared, single, recipe, None, work, counters), lessons.slots
+    learning, slots = LearnerView(shared, single, recipe, None, work, counters), lessons.slots
     for b in range(count):
         counters[ROUNDS] += 1.0
         for slot in range(lessons.first[b], lessons.first[b] + lessons.filled[b]):
@@ -217,7 +228,7 @@ def learn_margins(lessons, count, shared, single, recipe, work, counters):
 
 def learn_costs(lessons, count, shared, single, recipe, code, work, counters):
     """CSOAA and SECOC: the same by regression, all columns at once."""
-    learning, slots = Learning(shared, single, recipe, code, work, counters), lessons.slots
+    learning, slots = LearnerView(shared, single, recipe, code, work, counters), lessons.slots
     for b in range(count):
         counters[ROUNDS] += 1.0
         for slot in range(lessons.first[b], lessons.first[b] + lessons.filled[b]):

@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from lols.contract.examples import Examples
-from lols.contract.hashing import mix, unit
 from lols.contract.space import Reference
-from lols.engine.drivers.fused import FusedDriver
-from lols.engine.drivers.lock_step import LockStepDriver
-from lols.engine.structures import COMPARE, FrozenPolicy
+from lols.engine.structures import COMPARE
 from lols.errors import ConfigurationError
 from lols.io.whole_file import write_whole
+from lols.kernels.hashing import mix, unit
 from lols.tasks.inspect import stored_algorithm
 from lols.training.algorithms import LOLS, ROLL_OUTS, Algorithm, schedules
 from lols.training.model import Model
@@ -124,7 +122,7 @@ def explained_roll_out(model: Model, roll_out: str | None, beta: Any) -> tuple[A
 
 def draws_policies(model: Model) -> bool:
     """Whether one of several policies is drawn at every decision, as Searn does."""
-    return isinstance(model.policy, FrozenPolicy) and model.policy.chances.size > 1
+    return model.decides.components > 1
 
 
 class FollowedPath(NamedTuple):
@@ -192,8 +190,7 @@ def deviation_costs(
     plan = trainer.plan._replace(compare=chosen.roll_out != "none", slack=np.inf, bound=False)
     steps = taken.size
     share = np.full(steps, beta)
-    kind = FusedDriver if isinstance(model.policy, FrozenPolicy) else LockStepDriver
-    with kind(space, examples, reference, compiled=compiled) as driver:
+    with model.decides.driver(space, examples, reference, compiled=compiled) as driver:
         rounds = _measuring_rounds(plan.seed, steps)
         batch = driver.make_lessons(np.zeros(steps, np.int64), rounds, model.policy, plan, share, share)
     at = np.arange(steps)

@@ -13,10 +13,9 @@ from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space, as_teacher
 from lols.contract.whole_numbers import check_whole
 from lols.engine.drivers.lock_step import LockStepDriver
-from lols.engine.structures import FrozenPolicy, PendingRollouts
+from lols.engine.structures import PendingRollouts
 from lols.errors import ConfigurationError
-from lols.policies.linear import LinearPolicy
-from lols.policies.protocol import checked
+from lols.policies.own import as_policy
 from lols.training.model import Model
 from lols.training.trainer import Trainer
 
@@ -75,7 +74,7 @@ def rollout_costs(
     Parameters
     ----------
     model_or_policy
-        A `Model`, or any `lols.policies.Policy`, such as a `TorchPolicy`.
+        A `Model`, or any `lols.policies.OwnPolicy`, such as a `TorchPolicy`.
     task
         The search space.
     data
@@ -115,9 +114,11 @@ def rollout_costs(
     if not 0.0 <= beta <= 1.0:
         raise ConfigurationError(f"beta is {beta}: give a number between 0 and 1")
     space = as_space(task)
-    policy = _as_policy(model_or_policy, space, compiled)
+    given = model_or_policy.policy if isinstance(model_or_policy, Model) else model_or_policy
+    own = as_policy(given)
+    policy = own.in_lock_step(space, compiled=compiled)
     teacher = as_teacher(reference, space)
-    if k > 1 and (getattr(policy, "random", False) or (states == "reference" and teacher.random)):
+    if k > 1 and (own.random or (states == "reference" and teacher.random)):
         raise ConfigurationError("k roll-outs need the same states, and these are drawn at random: leave out k")
     examples = data if isinstance(data, Examples) else Examples(space, data, truth=space.truth_for(teacher))
     roll_out = "learned" if beta == 0.0 else "reference" if beta == 1.0 else "mixture"
@@ -137,14 +138,6 @@ def rollout_costs(
             indices = np.arange(low, min(low + batch_size, len(examples)))
             parts.append(_rolled_out(driver, indices, policy, plan, k, beta))
     return RolloutCosts(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-
-
-def _as_policy(given: Any, space: SearchSpace, compiled: bool) -> Any:
-    """A policy of the protocol."""
-    policy = given.policy if isinstance(given, Model) else given
-    if isinstance(policy, FrozenPolicy):
-        return LinearPolicy(space, weights=policy, compiled=compiled)
-    return checked(policy)
 
 
 def _rolled_out(

@@ -15,7 +15,8 @@ from lols.contract.examples import Examples
 from lols.engine.structures import LEARNED, NONE, REFERENCE
 from lols.errors import ConfigurationError
 from lols.training.progress import Progress, on_terminal
-from lols.training.students_t import t_quantile
+from lols.training.sources import source_of
+from lols.training.t_distribution import t_quantile
 from lols.training.trainer import Trainer
 
 MOST, MOST_PLAIN = 256, 32  # examples that are compared, by compiled code and by plain Python
@@ -127,15 +128,15 @@ def improvable(trainer: Trainer, data: Examples | Sequence[Any]) -> bool:
 
     Looks at some examples, and at the steps and actions that the algorithm samples.
     """
-    run = trainer.new_run(_spread(data, DEVIATED))
+    source = source_of(trainer, _spread(data, DEVIATED))
     plan = trainer.plan._replace(roll_in=REFERENCE, compare=False, bound=False, exact=True, slack=np.inf)
-    policy = run.student.rolling_policy()
-    with run.driver() as driver:
-        for number in range(run.count):
+    policy = trainer.new_policy()
+    with source.driver(policy, trainer, source.first) as driver:
+        for number in range(len(source.first)):
             one = np.array([number])
             found = []
             for choices in ({"roll_out": NONE, "imitate": True}, {"roll_out": REFERENCE, "imitate": False}):
-                batch = driver.make_lessons(one, one, policy, plan._replace(**choices), np.ones(1), np.ones(1))
+                batch = driver.make_lessons(one, one, policy.asked, plan._replace(**choices), np.ones(1), np.ones(1))
                 slots = slice(int(batch.lessons.first[0]), int(batch.lessons.first[0] + batch.lessons.filled[0]))
                 found.append((batch.lessons.slots.costs[slots].copy(), batch.lessons.slots.weight[slots] > 0.0))
             (marks, _), (costs, weighed) = found
@@ -168,9 +169,14 @@ def _next(trainer: Trainer, found: TeacherComparison) -> str:
     strategies = "" if found.labelled else ", or lols.optimise, which compares strategies"
     if chosen.roll_out == "none":
         return f'{chosen.name} does not see what actions lead to: try algorithm="lols"'
-    if trainer.policy is None and settings.reduction == "hinge" and settings.margin == "unit" and not found.labelled:
+    if (
+        trainer.policy.has_weights
+        and settings.reduction == "hinge"
+        and settings.margin == "unit"
+        and not found.labelled
+    ):
         return 'a unit margin counts mistakes alike: try learner=LearnerSettings(margin="cost", scale=None)'
-    if trainer.policy is None and settings.reduction != "hinge":
+    if trainer.policy.has_weights and settings.reduction != "hinge":
         return f'{settings.reduction} predicts costs: try learner="hinge", or more passes'
     if chosen.roll_in != "learned":
         return 'it learns at states of its teacher: try roll_in="learned"'

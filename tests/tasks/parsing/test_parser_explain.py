@@ -10,9 +10,9 @@ import pytest
 
 from lols import Parser
 from lols.contract.features import feature_buffer, item_buffer
-from lols.contract.hashing import mix
 from lols.engine.table import features_by_row
 from lols.errors import ConfigurationError, LolsError
+from lols.kernels.hashing import mix
 from lols.tasks.parsing.explain import explain_parse
 from lols.tasks.parsing.inspect import find_parser_names
 from lols.tasks.parsing.space import DISTANCE, FARTHEST, MOST_CHILDREN, PENDING, cell, dynamic_field, on_stack, word_at

@@ -201,10 +201,7 @@ def test_what_is_fitted_is_the_best_of_what_is_tried(fitted: Tagger) -> None:
 
 
 def _held(made: Tagger) -> Any:
-    from lols.tasks.tagging.held_out import HeldOut
-    from lols.tasks.tokens.input import checked_labels
-
-    return HeldOut(made.task_, *made._held_corpus(made.task_, made._corpus(DEV[0]), checked_labels(*DEV)))
+    return made.task_.held_out(made._data(*DEV))
 
 
 @pytest.mark.parametrize("value", ["much", None, float("inf"), [1.0]])

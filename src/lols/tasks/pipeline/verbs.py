@@ -13,7 +13,6 @@ from lols.contract.sharing import on_snapshot
 from lols.contract.threads import Threads
 from lols.errors import LolsError
 from lols.io.conll import Sentences
-from lols.tasks.base import Estimator
 from lols.tasks.inspect import Inspection
 from lols.tasks.parsing.estimator import Parser
 from lols.tasks.parsing.files import Changes, changed_pieces, cut_columns, read_treebanks, tree_changes
@@ -27,17 +26,20 @@ from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
 from lols.tasks.tokens.verbs import SentenceVerbs
 from lols.tasks.verbs import Evaluation, VerbReport
 from lols.training.calibration import Judged, not_calibrated
+from lols.training.model import Model
 
 TAGGING = ("format", "header", "top", "reference", "roll_out", "beta", "html")  # what a tagger's explain takes
 
 
-class PipelineVerbs(SentenceVerbs, Estimator):
+class PipelineVerbs(SentenceVerbs):
     """The verbs of `Pipeline`."""
 
     VERBS = VERBS
     taggers_: dict[str, Tagger]
     parser_: Parser
     predict: Any
+    predict_columns: Any
+    evaluate_columns: Any
     judged_columns: Any
     _tagged: Any
     predict_confident: Any
@@ -51,6 +53,11 @@ class PipelineVerbs(SentenceVerbs, Estimator):
     def used_columns(self) -> list[str]:
         """The columns that are tagged."""
         return list(self.taggers_)
+
+    @property
+    def _fitted(self) -> Model:
+        """The model of the parser."""
+        return self.parser_._fitted
 
     def models(self) -> tuple[Any, ...]:
         """The models of all parts."""

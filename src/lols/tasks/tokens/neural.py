@@ -38,8 +38,9 @@ def check_policy(estimator: Any) -> None:
     if estimator.policy not in POLICIES:
         raise ConfigurationError(f"unknown policy '{estimator.policy}': choose {' or '.join(POLICIES)}")
     neural = estimator.policy == "neural"
+    known = estimator._defaults()
     for name in LINEAR_OPTIONS if neural else NETWORK_OPTIONS:
-        if estimator._changed(name):
+        if name in known and estimator._changed(name):
             other = "linear" if neural else "neural"
             raise ConfigurationError(f"{name} has no effect: it is for policy='{other}'; leave it out")
 
