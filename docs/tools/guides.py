@@ -25,11 +25,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from pictures import PICTURES, write
 
-WIDTH, HEIGHT = 1060, 1180  # of the explained parse
+WIDTH, HEIGHT = 1060, 1230  # of the explained parse
 FRAME = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">
 <style>{style}
 main {{ padding: 12px 16px; }} figure.of-tree {{ width: auto; max-width: none; left: 0; transform: none; }}
-body {{ background: none; }}</style>
+body {{ background: none; }} .waiting {{ font-size: 13px; color: var(--soft); }}</style>
 <foreignObject width="{width}" height="{height}"><body xmlns="http://www.w3.org/1999/xhtml">{body}</body></foreignObject>
 </svg>
 """
@@ -55,6 +55,9 @@ def parse() -> None:
     page = parser.explain_file("one.conllu", 1, top=2).page()
     body = re.search(r"<body>(.*)</body>", page, re.S)[1]  # type: ignore[index]
     style = re.sub(r"@media \(max-width.*", "", re.search(r"<style>(.*?)</style>", page, re.S)[1])  # type: ignore[index]
+    body = re.sub(
+        r"<details.*?<summary>(.*?)</summary>.*?</details>", r"<span class='waiting'>\1</span>", body, flags=re.DOTALL
+    )
     picture = FRAME.format(width=WIDTH, height=HEIGHT, style=style, body=body)
     (PICTURES / "parse.svg").write_text(picture, "utf-8")
 
