@@ -190,7 +190,18 @@ class Pipeline(BaseEstimator):
     def fit(
         self, X: Sequence[Sentence], y: Sequence[Tree], *, dev: tuple[Sequence[Sentence], Sequence[Tree]] | None = None
     ) -> Self:
-        """Train on sentences, lists of dictionaries with words and tags, and their trees."""
+        """Train on sentences, lists of dictionaries with words and tags, and their trees.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and their tags.
+        y
+            The tree of each sentence: a head, counted from 1 and 0 for the root, and a relation for each word.
+        dev
+            Sentences and trees that are not learned from, to keep the best passes and to calibrate with.
+
+        """
         data = self._data(X, y)
         check_lengths(data.corpus.offsets)
         return self._fit(data, None if dev is None else self._data(*dev))
@@ -353,6 +364,14 @@ class Pipeline(BaseEstimator):
         """Learn from further sentences, dictionaries with words and tags, and their trees, in the given order.
 
         Each sentence is tagged before its tags are learned from, and the parser learns from these tags.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and their tags.
+        y
+            The tree of each sentence: a head, counted from 1 and 0 for the root, and a relation for each word.
+
         """
         self._check_fitted()
         data = self._data(X, y)
@@ -371,7 +390,16 @@ class Pipeline(BaseEstimator):
         return self
 
     def learn_one(self, x: Sentence, y: Tree) -> Self:
-        """Learn from one sentence and its tree."""
+        """Learn from one sentence and its tree.
+
+        Parameters
+        ----------
+        x
+            A sentence: a list of dictionaries with the words and their tags.
+        y
+            The tree of each sentence: a head, counted from 1 and 0 for the root, and a relation for each word.
+
+        """
         return self.partial_fit([x], [y])
 
     @exclusive
@@ -393,6 +421,14 @@ class Pipeline(BaseEstimator):
 
         With `confidence` a pair: these, and for each sentence a dictionary of arrays that say how likely each tag and
         each head is to be right, by the name of the column or as `head`. All parts must be calibrated.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and their tags.
+        confidence
+            Whether a pair is returned: the predictions, and the probability that each is right.
+
         """
         corpus = corpus_of(checked_sentences(X))
         sure: dict[str, np.ndarray] = {}
@@ -449,7 +485,16 @@ class Pipeline(BaseEstimator):
 
     @exclusive
     def calibrate_with(self, X: Sequence[Sentence], y: Sequence[Tree]) -> Self:
-        """Fit confidence to labelled sentences that training did not see; returns the pipeline itself."""
+        """Fit confidence to labelled sentences that training did not see; returns the pipeline itself.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and their tags.
+        y
+            The tree of each sentence: a head, counted from 1 and 0 for the root, and a relation for each word.
+
+        """
         self._check_fitted()
         self._recalibrate(self._judged(self._data(X, y)))
         return self
@@ -471,13 +516,33 @@ class Pipeline(BaseEstimator):
     # --- scores -------------------------------------------------------------------------------------------------------
 
     def score(self, X: Sequence[Sentence], y: Sequence[Tree]) -> float:
-        """LAS on predicted tags; UAS where relations are not learned."""
+        """LAS on predicted tags; UAS where relations are not learned.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and their tags.
+        y
+            The tree of each sentence: a head, counted from 1 and 0 for the root, and a relation for each word.
+
+        """
         trees = self.evaluate(X, y).trees
         return trees.uas if self.parser_.task_.labelling == "none" else trees.las
 
     @on_snapshot
     def evaluate(self, X: Sequence[Sentence], y: Sequence[Tree], *, punctuation: bool = True) -> PipelineScores:
-        """Right tags and trees, from words alone; the tags in `X` are those that would be right."""
+        """Right tags and trees, from words alone; the tags in `X` are those that would be right.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and their tags.
+        y
+            The tree of each sentence: a head, counted from 1 and 0 for the root, and a relation for each word.
+        punctuation
+            Whether words that are all punctuation count.
+
+        """
         data = self._data(X, y)
         return self.evaluate_columns(data.corpus, *data.trees, punctuation=punctuation)
 
@@ -560,6 +625,16 @@ class Pipeline(BaseEstimator):
 
         With the true `tree`, what each deviation would cost is shown, too. The report prints with `show(console)`, and
         draws in notebooks.
+
+        Parameters
+        ----------
+        sentence
+            A text of one sentence, its words, or a `lols.io.Sentence`.
+        tree
+            The true tree, if it is known.
+        top
+            How many actions of each step are shown.
+
         """
         from lols.tasks.explain import ExampleReport
         from lols.tasks.parsing.explain import explain_parse
@@ -574,7 +649,18 @@ class Pipeline(BaseEstimator):
 
     @on_snapshot
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
-        """Show how a sentence is parsed, with the tags that the taggers give it; or how one column of it is tagged."""
+        """Show how a sentence is parsed, with the tags that the taggers give it; or how one column of it is tagged.
+
+        Parameters
+        ----------
+        path
+            A treebank.
+        number
+            Which example of the file, counted from 1.
+        **options
+            Where things are in the file, and what `lols explain` takes besides.
+
+        """
         from lols.tasks.explain import ExampleReport
         from lols.tasks.parsing.explain import explain_parse, read_tree
 
