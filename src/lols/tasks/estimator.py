@@ -494,7 +494,10 @@ class Estimator(BaseEstimator):
         Over the whole data, this is `fit` with one pass and `shuffle=False`, bit for bit, however the data is cut. What
         was loaded goes on from the learner's state if its file has it, else from the weights.
         """
-        data: Any = self._data(X, y)
+        return self._learn(self._data(X, y), classes)
+
+    def _learn(self, data: Any, classes: Sequence[Any] | None = None) -> Self:
+        """Learn from the next data of a stream, in columns."""
         if len(data):
             data.check()
         if self.__sklearn_is_fitted__():
@@ -810,7 +813,7 @@ class Estimator(BaseEstimator):
                 layout: Any = cls.VERBS.files
                 loaded.columns_ = layout.from_description(task["files"])
             loaded._restore(task, own)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, LolsError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError, LolsError) as error:
             raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
         try:
             policy = loaded._stored_policy(tensors)

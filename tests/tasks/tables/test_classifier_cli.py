@@ -16,7 +16,7 @@ import pyarrow.parquet
 import pytest
 
 from lols import CostSensitiveClassifier
-from lols.tasks.tables.fields import size_of
+from lols.tasks.tables.options import size_of
 from tests.cli.calling import mistake
 from tests.cli.interrupting import interrupted
 from tests.tasks.tables.classifier_tables import CLASSES, GIVEN, fine, read, rows, train, weights, write

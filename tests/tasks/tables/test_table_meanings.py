@@ -254,7 +254,7 @@ def test_labels_that_are_booleans_are_the_same_classes(tmp_path: Path) -> None:
     assert [list(map(str, model.classes_)) for model in models[:3]] == [["False", "True"]] * 2 + [["false", "true"]]
     for model in models:
         for path in paths:
-            model.files_ = models[0].files_
+            model.columns_ = models[0].columns_
             assert model.evaluate_files(str(path)).cost < 0.1
 
 
