@@ -223,7 +223,7 @@ def test_a_training_that_reads_its_files_again_resumes_bit_for_bit(
     assert resumed.model_.report["dev"] == whole.model_.report["dev"]
     assert resumed.feature_importances_.tobytes() == whole.feature_importances_.tobytes()
     write(tmp_path / "t.csv", {name: column[1:] for name, column in WHOLE.items()})
-    with pytest.raises(ModelFileError, match="made with (another|other dev) data"):
+    with pytest.raises(ModelFileError, match=r"made with (another|other dev) data"):
         classifier(**options).fit_files(path, checkpoint=point, resume=True, **how)
 
 

@@ -161,6 +161,12 @@ class EncodedTable(Table):
         assert self.encoded is not None
         return self.encoded[1].rows
 
+    def take(self, chosen: np.ndarray) -> EncodedTable:
+        """Some of the rows, by their numbers."""
+        assert self.encoded is not None
+        encoder, rows = self.encoded
+        return EncodedTable(encoder, rows.take(chosen), self.targets.take(chosen))
+
     def encoder(self, settings: Mapping[str, Any]) -> Encoder:
         assert self.encoded is not None
         return self.encoded[0]

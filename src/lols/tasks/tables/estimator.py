@@ -324,7 +324,8 @@ class CostSensitiveClassifier(Estimator):
 
     def _rows(self, X: Any) -> Rows:
         """The rows of a table that is predicted."""
-        return self.task_.to_predict(self._data(X))
+        data = self._data(X)
+        return self.task_.to_predict(data)
 
     def _format(self, layout: TableFiles, **training: Any) -> Any:
         asked = TableTraining(**training)
@@ -466,11 +467,6 @@ class CostSensitiveClassifier(Estimator):
         return self._learn(data, known.classes)
 
     # --- prediction ---
-
-    @on_snapshot
-    def predict_rows(self, rows: Rows) -> np.ndarray:
-        """The numbers of the classes of rows that are encoded already."""
-        return self.task_.classified(self._fitted, rows)[0]
 
     @on_snapshot
     def predict_costs(self, X: Any) -> np.ndarray:

@@ -77,8 +77,7 @@ def drawn_rows(
         targets.append(known._replace(labels=piece.labels, vectors=piece.costs).take(kept))
     if not parts:
         raise LolsError(f"{source.paths[0]}: there are no rows; give a table with some")
-    chosen = draw.chosen()
-    return EncodedTable(encoder, joined(parts).take(chosen), together(targets).take(chosen)), draw.count
+    return EncodedTable(encoder, joined(parts), together(targets)).take(draw.chosen()), draw.count
 
 
 def predict_batches(

@@ -18,7 +18,7 @@ import numpy as np
 from lols.errors import ModelFileError
 from lols.io.model_file import read_tensors, write_tensors
 from lols.tasks.choice import trials_beside
-from lols.tasks.tables.data import EncodedTable, Encoder, Table
+from lols.tasks.tables.data import EncodedTable, Table
 from lols.tasks.tables.rows import Rows
 from lols.tasks.tables.targets import Targets
 
@@ -142,7 +142,7 @@ def settle(
             encoder = data.encoder(settings)
             rows = data.encode(encoder)
             key = kept.key(estimator, settings, rows, targets)
-            costs = kept.find(key) or _try(estimator, settings, encoder, rows, targets, folds)
+            costs = kept.find(key) or _try(estimator, settings, EncodedTable(encoder, rows, targets), folds)
             kept.keep(key, costs)
             trials.append(Trial(settings, costs))
             if best is None or trials[-1].cost < best.cost:
@@ -196,9 +196,7 @@ def _folds(targets: Targets, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray
 def _try(
     estimator: Any,
     settings: Settings,
-    encoder: Encoder,
-    rows: Rows,
-    targets: Targets,
+    whole: EncodedTable,
     folds: Sequence[tuple[np.ndarray, np.ndarray]],
 ) -> dict[int, float]:
     """Learn from some rows, and predict the others: what that costs, by passes."""
@@ -210,9 +208,9 @@ def _try(
     for learned, held in folds:
         size = max(1, learned.size // BATCHES) if estimator.batch_size is None else estimator.batch_size
         made = settled(estimator, {"chosen_": settings | {"passes": most}, "batch_size_": size})
-        some = EncodedTable(encoder, rows.take(learned), targets.take(learned))
+        some = whole.take(learned)
         task = made.PROBLEM.propose(some, made)
-        test = task.examples(rows.take(held), targets.take(held))
+        test = task.examples_of(whole.take(held))
 
         def note(number: int, model: Any, test: Any = test) -> None:
             if number + 1 in sums:
