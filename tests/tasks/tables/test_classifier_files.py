@@ -184,6 +184,16 @@ def test_a_file_larger_than_memory_is_learned_all_the_same(tree: Any, tmp_path: 
     assert made.partial_fit(KINDS["pandas"](TABLE), LABELS).score(KINDS["pandas"](TABLE), LABELS) > 0.9
 
 
+@pytest.mark.parametrize(("memory", "readings"), [(1 << 30, 1), (1, 1 + 3)])
+def test_files_are_looked_at_once_and_then_read_in_every_pass(
+    memory: int, readings: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, begun, pieces = write(tmp_path / "t.csv", WHOLE), [], reading.TableReader.pieces
+    monkeypatch.setattr(reading.TableReader, "pieces", lambda self: begun.append(1) or pieces(self))
+    classifier(passes=3, tree="order").fit_files(path, memory=memory)
+    assert len(begun) == readings + (memory == 1)  # of a large table the first rows again, for importances
+
+
 def test_one_pass_in_order_is_the_stream(tmp_path: Path, small_pieces: None) -> None:
     path = write(tmp_path / "t.csv", WHOLE)
     made = classifier(passes=1, shuffle=False).fit_files(path, memory=1)

@@ -67,7 +67,7 @@ class TableOptions(NamedTuple):
         return TableEncoder.from_scans(scans, rows, settings["bins"], missing=missing_texts(self.missing), **options)
 
 
-class Table(ABC):
+class TableData(ABC):
     """Rows with what is right for them, where that is known."""
 
     targets: Targets
@@ -146,12 +146,12 @@ class Table(ABC):
         """Dev data, read as these were."""
         return dev
 
-    def held_out(self) -> Table:
+    def held_out(self) -> TableData:
         """The same as data to choose by."""
         return self
 
 
-class EncodedTable(Table):
+class EncodedTable(TableData):
     """Rows that are encoded already."""
 
     def __init__(self, encoder: Encoder, rows: Rows, targets: Targets):
@@ -175,7 +175,7 @@ class EncodedTable(Table):
         raise AssertionError
 
 
-class GivenTable(Table):
+class GivenTable(TableData):
     """A table from Python."""
 
     def __init__(self, options: TableOptions, table: InputTable, names: Sequence[str], targets: Targets):
@@ -212,6 +212,7 @@ class GivenTable(Table):
         table = self.table
         if last:
             self.table = table._replace(columns={}, matrix=None)
+            vars(self).pop("scans", None)
         if isinstance(encoder, SparseEncoder):
             return encoder.encode(table.matrix if table.matrix is not None else as_sparse(table))
         columns = table.columns if table.matrix is None else as_columns(table.matrix, self.columns)

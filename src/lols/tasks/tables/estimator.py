@@ -21,7 +21,7 @@ from lols.tasks.base import Variants, as_paths
 from lols.tasks.case import Case, pair_of
 from lols.tasks.estimator import FOLDS, MANY, PARTS, Estimator, SecondTraining
 from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, is_plain, option, shared, values_of
-from lols.tasks.tables.data import GivenTable, Table, TableOptions
+from lols.tasks.tables.data import GivenTable, TableData, TableOptions
 from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.files import TableFormat
 from lols.tasks.tables.importances import importances_of
@@ -407,22 +407,22 @@ class CostSensitiveClassifier(Estimator):
         except ConfigurationError as error:
             raise ConfigurationError(f"{error}; or hold the table in memory, by more --memory") from None
 
-    def _proposed(self, scan: Table, **fitting: Any) -> ClassificationTask:
+    def _proposed(self, scan: TableData, **fitting: Any) -> ClassificationTask:
         """The task that a table poses, with the settings that were left open chosen."""
         if scan.names is not None:
             self.n_features_in_, self.feature_names_in_ = len(scan.names), np.array(scan.names, dtype=object)
         self.chosen_, self._trials = settle(self, scan, **fitting)
         return self._posed(scan)
 
-    def _proposed_for(self, data: Table, classes: Sequence[Any] | None) -> ClassificationTask:
+    def _proposed_for(self, data: TableData, classes: Sequence[Any] | None) -> ClassificationTask:
         self.chosen_ = LARGE | fixed(self)
         return self._posed(data)
 
-    def _posed(self, data: Table) -> ClassificationTask:
+    def _posed(self, data: TableData) -> ClassificationTask:
         self.batch_size_ = self.batch_for(len(data))
         return self.PROBLEM.propose(data, self)
 
-    def _note(self, scan: Table, *, anew: bool, stream: bool = False) -> None:
+    def _note(self, scan: TableData, *, anew: bool, stream: bool = False) -> None:
         """Keep some rows of training, from which importances are computed when asked for; of a stream, the first."""
         encoder = self.task_.encoder
         if stream:
@@ -573,7 +573,7 @@ class CostSensitiveClassifier(Estimator):
             layout = costs_or_labels(source, layout)
         return self._judged(drawn_rows(self, source, layout, most, self.seed)[0])
 
-    def _judged(self, data: Table) -> dict[str, Judged]:
+    def _judged(self, data: TableData) -> dict[str, Judged]:
         check_enough(len(data))
         before = self._fitted.calibration
         learned_costs = self.file_columns.cost_columns is not None or (before is not None and before.bias.size > 0)

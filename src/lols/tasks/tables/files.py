@@ -19,7 +19,7 @@ from lols.errors import ConfigurationError, LolsError, shown
 from lols.io.costs import cost_matrix_of
 from lols.tasks.pieces import in_order
 from lols.tasks.replay import ReplayedFile
-from lols.tasks.tables.data import Encoder, Table, TableOptions
+from lols.tasks.tables.data import Encoder, TableData, TableOptions
 from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.input import check_lists, column_kinds, missing_texts
 from lols.tasks.tables.options import MEMORY, TableFiles
@@ -140,11 +140,10 @@ class TableFormat:
         kinds, missing = self.columns.kinds, missing_texts(self.options.missing)
         return [ColumnScan(name, kind, missing, len(kinds)) for name, kind in kinds.items()]
 
-    def agreed(self, scan: FileTable | TableScan) -> Self:
+    def agreed(self, scan: TableScan) -> Self:
         """The format for files of whose classes all is known."""
         by_class = class_weights(self.options.class_weight, scan.targets.classes, scan.counts)
-        known = scan.targets._replace(labels=None, vectors=None, weights=None)
-        return replace(self, known=known, by_class=by_class)
+        return replace(self, known=scan.targets, by_class=by_class)
 
     def targets_of(self, classes: Sequence[Any]) -> Targets:
         """Classes and costs, of no row yet."""
@@ -152,9 +151,10 @@ class TableFormat:
         return Targets(list(classes), None, None if matrix is None else cost_matrix_of(matrix, list(classes)), None)
 
 
-class FileTable(Table):
+class FileTable(TableData):
     """Files that are looked at once: then their cells are held in memory, or they are read again in every pass."""
 
+    scans: list[ColumnScan] | None = None
     held: list[TablePiece] | None = None
 
     def __init__(self, form: TableFormat, paths: Sequence[str]):
@@ -168,14 +168,20 @@ class FileTable(Table):
         return self.reading["reading"]
 
     def check(self) -> None:
-        """Look at all rows."""
+        """Look at all rows, once."""
+        if self.scans is None:
+            self._look()
+        super().check()
+
+    def _look(self) -> None:
+        """Find out what the columns hold and which classes there are; keep the cells if they are few enough."""
         form, use, goes_on = self.form, self.form.columns, self.form.goes_on
         grows = goes_on is not None and goes_on.matrix is None and not use.wanted.costs
         of_matrix = goes_on is not None and goes_on.matrix is not None
         how: Any = {"grows": grows, "of_matrix": of_matrix}
         self.labels = LabelNumbers(use.wanted.label, use.classes, form.options.label_map, **how)
-        self.reader, self.scans = self._reader(self.source), form.scans()
-        self.held, self.looked_at = self.reader.scan(self.scans, form.memory)
+        self.reader, scans = self._reader(self.source), form.scans()
+        self.held, self.looked_at = self.reader.scan(scans, form.memory)
         self.in_memory = self.held is not None
         if goes_on is not None and not self.in_memory:
             raise ConfigurationError(
@@ -185,12 +191,18 @@ class FileTable(Table):
         names, self.renumber = self.labels.classes()
         self.known = form.targets_of(names if goes_on is None else _grown(goes_on.classes, names))
         counts = self.reader.counts
-        self.labelled = counts[self.renumber.argsort()] if self.renumber.size else counts
-        self.by_class = class_weights(form.options.class_weight, self.known.classes, self.labelled)
-        self.targets = self.known
+        self.counted = counts[self.renumber.argsort()] if self.renumber.size else counts
+        self.by_class = class_weights(form.options.class_weight, self.known.classes, self.counted)
+        self.scans, self.targets, self.described = scans, self.known, self._described(scans)
         if self.held is not None:
             self._hold(self.held)
-        super().check()
+
+    def _described(self, scans: Sequence[ColumnScan]) -> dict[str, Any]:
+        classes = self.known.classes
+        counts = dict(zip(classes, self.counted.tolist(), strict=True))
+        facts = facts_of(scans, self.looked_at, counts, self.in_memory)
+        new = [] if self.form.goes_on is None else classes[len(self.form.goes_on.classes) :]
+        return facts | ({"new_classes": [str(name) for name in new]} if new else {})
 
     def _hold(self, held: list[TablePiece]) -> None:
         """Keep all cells, and those of the files of which a share is taken."""
@@ -219,20 +231,24 @@ class FileTable(Table):
 
     @property
     def counts(self) -> np.ndarray:
-        return self.targets.counts() if self.in_memory else self.labelled
+        return self.targets.counts() if self.in_memory else self.counted
 
     @property
     def cells(self) -> int:
-        return self.looked_at * len(self.scans) if self.in_memory else super().cells
+        return self.looked_at * self.described["columns"] if self.in_memory else super().cells
 
     @property
     def numbers(self) -> int:
-        return sum(scan.kind == "number" for scan in self.scans)
+        return int(self.described["numbers"])
 
     # --- rows ---
 
     def encoder(self, settings: Mapping[str, Any]) -> TableEncoder:
-        return self.form.options.encoder(self.scans, self.looked_at, settings)
+        assert self.scans is not None
+        made = self.form.options.encoder(self.scans, self.looked_at, settings)
+        if not self.in_memory:
+            self.scans.clear()  # in a wide table they take as much as many rows
+        return made
 
     def encode(self, encoder: Encoder, *, last: bool = False) -> Rows:
         assert self.held is not None and isinstance(encoder, TableEncoder)
@@ -283,7 +299,8 @@ class FileTable(Table):
         """A digest of the names and sizes of the files, and of how they are read."""
         plain, tensors = described
         files = [(path, os.path.getsize(path)) for path in self.source.paths]
-        given = [files, self.form.columns.wanted, self.form.options.label_map, self.form.memory // 4, plain]
+        how = [self.layout.describe(), self.form.columns.wanted, self.form.options.label_map, self.form.memory // 4]
+        given = [files, how, plain]
         digest = hashlib.sha256(json.dumps(given, sort_keys=True, default=str).encode())
         arrays = [*(tensors[name] for name in sorted(tensors)), self.by_class]
         for array in arrays:
@@ -293,7 +310,7 @@ class FileTable(Table):
     # --- what was read ---
 
     def read_alike(self, dev: FileTable) -> KnownFile:
-        return KnownFile(self.form.agreed(self), dev.paths, dev.reading)
+        return KnownFile(replace(self.form, known=self.known, by_class=self.by_class), dev.paths, dev.reading)
 
     def remarks(self, held: FileTable | None) -> list[str]:
         """What is in the files; a mistake in those that are held out is better told before any work."""
@@ -303,14 +320,10 @@ class FileTable(Table):
 
     def facts(self) -> dict[str, Any]:
         """What is in the files."""
-        named = dict(zip(self.known.classes, self.labelled.tolist(), strict=True))
-        facts = facts_of(self.scans, self.looked_at, named, self.in_memory)
-        before = len(self.known.classes) if self.form.goes_on is None else len(self.form.goes_on.classes)
-        new = [str(name) for name in self.known.classes[before:]]
-        return facts | ({"new_classes": new} if new else {})
+        return self.described
 
 
-class KnownFile(Table):
+class KnownFile(TableData):
     """Files of whose classes all is known: they are encoded as they are read."""
 
     def __init__(self, form: TableFormat, paths: Sequence[str], reading: dict[str, float] | None = None):
@@ -354,7 +367,7 @@ class KnownFile(Table):
         return joined([rows for rows, _ in parts])
 
 
-class TableScan(Table):
+class TableScan(TableData):
     """What is to be known of files that only workers read; settings that were left open are those of large tables."""
 
     def __init__(

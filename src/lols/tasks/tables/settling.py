@@ -18,7 +18,7 @@ import numpy as np
 from lols.errors import ModelFileError
 from lols.io.model_file import read_tensors, write_tensors
 from lols.tasks.choice import trials_beside
-from lols.tasks.tables.data import EncodedTable, Table
+from lols.tasks.tables.data import EncodedTable, TableData
 from lols.tasks.tables.rows import Rows
 from lols.tasks.tables.targets import Targets
 
@@ -118,7 +118,7 @@ def settled(estimator: Any, settings: Settings) -> Any:
 
 
 def settle(
-    estimator: Any, data: Table, *, checkpoint: Any = None, resume: bool = False
+    estimator: Any, data: TableData, *, checkpoint: Any = None, resume: bool = False
 ) -> tuple[Settings, list[Trial]]:
     """All settings, and the trials by which those that were left open were chosen.
 

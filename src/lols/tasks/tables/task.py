@@ -20,7 +20,7 @@ from lols.kernels.kernel import Kernel
 from lols.kernels.layout import Struct
 from lols.tasks.problem import Defaults, HeldOut, Naming, Problem
 from lols.tasks.tables import space as label_tree
-from lols.tasks.tables.data import Encoder, Table
+from lols.tasks.tables.data import Encoder, TableData
 from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.rows import Rows
 from lols.tasks.tables.sparse_encoding import SparseEncoder
@@ -75,7 +75,7 @@ class ClassificationTask(Problem):
     # --- from data ---
 
     @classmethod
-    def propose(cls, scan: Table, options: Any) -> Self:
+    def propose(cls, scan: TableData, options: Any) -> Self:
         """The task that a table poses, with the settings that a classifier has chosen."""
         settings, (classes, _, matrix, *_) = options.chosen_, scan.targets
         encoder = scan.encoder(settings)
@@ -87,7 +87,7 @@ class ClassificationTask(Problem):
         tree = make_tree(settings["tree"], classes, scan.counts, centres)
         return cls(classes, tree, encoder, matrix=matrix, skill=options.skill)
 
-    def grown(self, data: Table, classes: Sequence[Any] | None = None) -> tuple[Self, np.ndarray | None]:
+    def grown(self, data: TableData, classes: Sequence[Any] | None = None) -> tuple[Self, np.ndarray | None]:
         """The task with the further classes of a table, or with those that are named."""
         made = self.with_classes(data.targets.classes if classes is None else classes)
         return made, None if made is self else np.arange(self.tree.arity)
@@ -97,14 +97,14 @@ class ClassificationTask(Problem):
         """Classes and costs, of no row yet."""
         return Targets(self.classes, None, self.matrix, None)
 
-    def examples_of(self, data: Table, *, truth: bool = True) -> Any:
+    def examples_of(self, data: TableData, *, truth: bool = True) -> Any:
         """A table as the engine reads it; in pieces if memory does not hold it."""
         if not data.in_memory:
             return InPieces(partial(self._pieces, data), len(data), unit="rows", name=data.name_for(self.describe()))
         rows = data.rows(self.encoder)
         return self.examples(rows, data.targets if truth else None)
 
-    def _pieces(self, data: Table) -> Iterator[Examples]:
+    def _pieces(self, data: TableData) -> Iterator[Examples]:
         for rows, targets in data.pieces(self.encoder):
             yield self.examples(rows, targets)
             del rows, targets  # before the next ones are read
@@ -223,14 +223,16 @@ class ClassificationTask(Problem):
 
     # --- models ---
 
-    def to_predict(self, data: Table) -> Rows:
+    def to_predict(self, data: TableData) -> Rows:
         """The rows of a table that is predicted; cells that training never showed are counted."""
         rows, encoder = data.rows(self.encoder), self.encoder
         if isinstance(encoder, TableEncoder):
             encoder.unknown = encoder.unknown + rows.unknown  # not in place: it may be mapped from a file
         return rows
 
-    def predicted(self, model: Model, data: Table, *, confidence: bool = False) -> tuple[np.ndarray, np.ndarray | None]:
+    def predicted(
+        self, model: Model, data: TableData, *, confidence: bool = False
+    ) -> tuple[np.ndarray, np.ndarray | None]:
         """The numbers of the classes of all rows, and how likely they are to be right."""
         return self.classified(model, self.to_predict(data), confidence=confidence)
 
@@ -264,7 +266,7 @@ class ClassificationTask(Problem):
         named: np.ndarray = self.class_array[outputs]
         return named
 
-    def held_out(self, data: Table) -> HeldOut:
+    def held_out(self, data: TableData) -> HeldOut:
         """Labelled rows that nothing is learned from."""
         held = data.held_out()
         if not held.rows(self.encoder).rows:
@@ -275,7 +277,7 @@ class ClassificationTask(Problem):
         self,
         model: Model,
         examples: Examples,
-        data: Table,
+        data: TableData,
         chosen: np.ndarray | None = None,
         *,
         graded: bool = False,
