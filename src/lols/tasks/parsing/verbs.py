@@ -62,7 +62,7 @@ class ParserVerbs(TokenOptions):
     @on_snapshot
     def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare predictions with a treebank."""
-        from lols.tasks.parsing.show import ParserScores
+        from lols.tasks.parsing.scores import ParserScores
 
         columns, asked = self.asked("evaluate", options)
         data, _, seconds = read_treebanks([path], None, columns)
@@ -81,14 +81,14 @@ class ParserVerbs(TokenOptions):
     @on_snapshot
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show how a sentence is parsed: the tree, and every action with its stack, its buffer and its deviations."""
+        from lols.tasks.explain import ExampleReport
         from lols.tasks.parsing.explain import explain_parse, read_tree
-        from lols.tasks.parsing.show import ParserReport
 
         columns, asked = self.asked("explain", options)
         parser = self.taught_by(asked.reference)
         corpus, tree, count = read_tree(parser, path, number, columns)
         parse = explain_parse(parser, corpus, tree, roll_out=asked.roll_out, beta=asked.beta)
-        return ParserReport(self.named, path, VERBS.one, number, count, parse, asked).written()
+        return ExampleReport(self.named, path, VERBS.one, number, count, parse, asked.top, asked.html).written()
 
     def inspected(self, values: dict[str, Any], asked: LabelOptions) -> VerbReport:
         """A report on a model file, with the features that speak for each action."""
