@@ -380,6 +380,24 @@ class CostSensitiveClassifier(Estimator):
         `sample_weight` is what all costs of a row are multiplied by. With `dev` data, (X, y) or (X, y, costs), the pass
         that costs least on them is kept. `checkpoint` names a file to which training is saved as it goes, and from
         which an interrupted one goes on with `resume`.
+
+        Parameters
+        ----------
+        X
+            The rows: a list of lists, an array, a sparse matrix or a data frame.
+        y
+            The class of each row.
+        costs
+            The costs of all classes for each row, `[row, class]`, in place of those of the cost matrix.
+        sample_weight
+            How much each row counts; 1 for each unless given.
+        dev
+            Rows and classes that are not learned from, to keep the best pass and to calibrate with.
+        checkpoint
+            The file to which training is saved as it goes.
+        resume
+            Whether to go on from the checkpoint, if there is one.
+
         """
         before = self._before
         known, grows = (None, False) if before is None else (before.known, before.matrix is None)
@@ -452,6 +470,20 @@ class CostSensitiveClassifier(Estimator):
         The first call needs `classes` (or the parameter of that name), and settles what the columns are: bins and
         categories are those of its rows. Give it enough of them. Classes that a later call names are learned from then
         on, and come after the others in `classes_`.
+
+        Parameters
+        ----------
+        X
+            The rows: a list of lists, an array, a sparse matrix or a data frame.
+        y
+            The class of each row.
+        classes
+            All classes that may come, in the first call; later only new ones.
+        costs
+            The costs of all classes for each row, `[row, class]`, in place of those of the cost matrix.
+        sample_weight
+            How much each row counts; 1 for each unless given.
+
         """
         how: Any = {"labelled": True, "sample_weight": sample_weight}
         if not self.__sklearn_is_fitted__():
@@ -474,13 +506,26 @@ class CostSensitiveClassifier(Estimator):
 
         In a tree: what each step on the way costs more than the best step there, added up. (Searn's policy is drawn
         from several: then the average over them, which need not have its least where the draw has.)
+
+        Parameters
+        ----------
+        X
+            The rows: a list of lists, an array, a sparse matrix or a data frame.
+
         """
         rows = self._rows(X)
         pieces = [rows.cut(k, k + TOGETHER) for k in range(0, max(rows.rows, 1), TOGETHER)]
         return np.concatenate([self.task_.class_costs(self._fitted.policy, p) for p in pieces]).astype(np.float64)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Minus the predicted costs, `[row, class]`; of two classes how much better the second one is."""
+        """Minus the predicted costs, `[row, class]`; of two classes how much better the second one is.
+
+        Parameters
+        ----------
+        X
+            The rows: a list of lists, an array, a sparse matrix or a data frame.
+
+        """
         costs = self.predict_costs(X)
         return costs[:, 0] - costs[:, 1] if costs.shape[1] == 2 else -costs
 
@@ -489,6 +534,12 @@ class CostSensitiveClassifier(Estimator):
         """All children at all nodes on the way to the predicted class, and what they seem to cost.
 
         Probabilities are those of classes: see `predict_proba`.
+
+        Parameters
+        ----------
+        X
+            The rows.
+
         """
         rows = self._rows(X)
         plain = self._fitted.replaced(calibration=None)
@@ -560,7 +611,18 @@ class CostSensitiveClassifier(Estimator):
 
     @exclusive
     def calibrate_with(self, X: Any, y: Any, costs: Any = None) -> Self:  # type: ignore[override]
-        """Fit probabilities to labelled rows that training did not see; returns the classifier itself."""
+        """Fit probabilities to labelled rows that training did not see; returns the classifier itself.
+
+        Parameters
+        ----------
+        X
+            The rows.
+        y
+            Their classes.
+        costs
+            The costs of all classes for each row, `[row, class]`, in place of classes.
+
+        """
         self._recalibrate(self._judged(self._labelled_table(X, y, costs)))
         return self
 
@@ -583,13 +645,35 @@ class CostSensitiveClassifier(Estimator):
     # --- scores ---
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows that are classified right."""
+        """The share of rows that are classified right.
+
+        Parameters
+        ----------
+        X
+            The rows: a list of lists, an array, a sparse matrix or a data frame.
+        y
+            The class of each row.
+        sample_weight
+            How much each row counts; 1 for each unless given.
+
+        """
         right = self.predict(X) == np.asarray(y)
         return float(np.average(right, weights=sample_weight))
 
     @on_snapshot
     def evaluate(self, X: Any, y: Any, costs: Any = None) -> ClassScores:  # type: ignore[override]
-        """The average cost, the share of errors, and which classes were taken for which."""
+        """The average cost, the share of errors, and which classes were taken for which.
+
+        Parameters
+        ----------
+        X
+            The rows: a list of lists, an array, a sparse matrix or a data frame.
+        y
+            The class of each row.
+        costs
+            The costs of all classes for each row, `[row, class]`, in place of those of the cost matrix.
+
+        """
         data = self._labelled_table(X, y, costs)
         numbers, sure = self._predicted(data, self._knows_confidence())
         return score_classes(self.task_.classes, data.targets, numbers, sure)
@@ -604,7 +688,16 @@ class CostSensitiveClassifier(Estimator):
 
     @on_snapshot
     def predict_files(self, paths: Sequence[str] | str, *, threads: Threads = None) -> np.ndarray:
-        """The class of each row of tables in files, laid out as in training."""
+        """The class of each row of tables in files, laid out as in training.
+
+        Parameters
+        ----------
+        paths
+            One table or several.
+        threads
+            How many threads share the work; None for as many as help.
+
+        """
         source = open_files(as_paths(paths), self.file_columns)
         numbers = [batch.numbers for batch in predict_batches(self, source, threads=threads)]
         return self.classes_[np.concatenate(numbers)]
@@ -616,6 +709,16 @@ class CostSensitiveClassifier(Estimator):
         """Compare predictions with labelled rows in files, in constant memory.
 
         If the model was trained with `cost_columns` and the files have none, each error costs 1.
+
+        Parameters
+        ----------
+        paths
+            One table or several.
+        label
+            The column of the classes; None for that of the training.
+        threads
+            How many threads share the work; None for as many as help.
+
         """
         layout = self.file_columns if label is None else self.file_columns.changed(label=label)
         source = open_files(as_paths(paths), layout)
@@ -625,7 +728,24 @@ class CostSensitiveClassifier(Estimator):
     def predict_file(
         self, path: str, out: BinaryIO, *, output: str = "-", threads: Threads = None, say: Say = silent, **options: Any
     ) -> dict[str, Any]:
-        """Write a table with the predicted classes; its format and all other cells stay as they are."""
+        """Write a table with the predicted classes; its format and all other cells stay as they are.
+
+        Parameters
+        ----------
+        path
+            A table.
+        out
+            The stream of bytes to write to.
+        output
+            The name of what is written, which says its format.
+        threads
+            How many threads share the work; None for as many as help.
+        say
+            Called with a line for each thing that is being done.
+        **options
+            Where things are in the file, and what `lols predict` takes besides.
+
+        """
         from lols.tasks.tables.write import check_format, table_writer
 
         if options.get("cost_columns") is not None:
@@ -658,7 +778,18 @@ class CostSensitiveClassifier(Estimator):
 
     @on_snapshot
     def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
-        """Compare predictions with a labelled table, in constant memory; threads share its pieces."""
+        """Compare predictions with a labelled table, in constant memory; threads share its pieces.
+
+        Parameters
+        ----------
+        path
+            A labelled table.
+        threads
+            How many threads share the work; None for as many as help.
+        **options
+            Where things are in the file, and what `lols evaluate` takes besides.
+
+        """
         layout, asked = self.asked("evaluate", options)
         if asked.plot is not None:
             from lols.plots import check_plot
@@ -685,7 +816,18 @@ class CostSensitiveClassifier(Estimator):
 
     @on_snapshot
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
-        """Show how a row is led down the tree of classes, and which of its values mattered."""
+        """Show how a row is led down the tree of classes, and which of its values mattered.
+
+        Parameters
+        ----------
+        path
+            A labelled table.
+        number
+            Which example of the file, counted from 1.
+        **options
+            Where things are in the file, and what `lols explain` takes besides.
+
+        """
         from lols.tasks.explain import ExampleReport
         from lols.tasks.tables.explain import CHILDREN, explain_row, read_row, words_in
 
