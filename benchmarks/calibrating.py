@@ -14,25 +14,23 @@ import argparse
 import numpy as np
 
 import lols
+from lols.tasks.tables.data import EncodedTable
 from lols.tasks.tables.predicting import drawn_rows
-from lols.tasks.tables.rows import Rows
-from lols.tasks.tables.targets import Targets
 from lols.training.calibration import Reliability
 
 SIZES = (200, 500, 1_000, 2_000, 5_000, 20_000)
 
 
-def error(model: lols.CostSensitiveClassifier, rows: Rows, true: np.ndarray) -> float:
+def error(model: lols.CostSensitiveClassifier, data: EncodedTable) -> float:
     """The calibration error on some rows."""
-    numbers, sure = model.confident_rows(rows)
-    return Reliability.of(sure, numbers == true).error
+    numbers, sure = model._predicted(data, confidence=True)
+    return Reliability.of(sure, numbers == data.targets.cheapest).error
 
 
-def calibrated(model: lols.CostSensitiveClassifier, rows: Rows, targets: Targets, sample: np.ndarray) -> float:
+def calibrated(model: lols.CostSensitiveClassifier, data: EncodedTable, sample: np.ndarray) -> float:
     """The error on the rows that are not in the sample, after the model was calibrated with it."""
-    model._recalibrate(model._judged_on(rows.take(sample), targets.take(sample)))
-    rest = np.setdiff1d(np.arange(rows.rows), sample)
-    return error(model, rows.take(rest), targets.cheapest[rest])
+    model._recalibrate(model._judged(data.take(sample)))
+    return error(model, data.take(np.setdiff1d(np.arange(len(data)), sample)))
 
 
 def main() -> None:
@@ -44,15 +42,15 @@ def main() -> None:
     given = parser.parse_args()
     model = lols.load(given.model)
     layout = model.file_columns
-    rows, targets, count = drawn_rows(model, model.open_file(given.table, layout), layout, None, 0)
-    print(f"before: {error(model, rows, targets.cheapest):.4f} on {count:,} rows\n")
+    data, count = drawn_rows(model, model.open_file(given.table, layout), layout, None, 0)
+    print(f"before: {error(model, data):.4f} on {count:,} rows\n")
     print(
         "| sample | rows drawn at random | the worst of these samples | the first rows of the file |\n|---|---|---|---|"
     )
     for size in (size for size in SIZES if size < count):
         orders = [np.random.default_rng(seed).permutation(count)[:size] for seed in range(given.samples)]
-        found = [calibrated(model, rows, targets, np.sort(order)) for order in orders]
-        first = calibrated(model, rows, targets, np.arange(size))
+        found = [calibrated(model, data, np.sort(order)) for order in orders]
+        first = calibrated(model, data, np.arange(size))
         print(f"| {size:,} | {np.mean(found):.4f} | {max(found):.4f} | {first:.4f} |", flush=True)
 
 

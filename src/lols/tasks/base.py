@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Variants = Mapping[str, Mapping[str, Any]]  # parameters by the name of what they are for
 
-NOTES = ("path_", "training_facts_", "table_", "mended_")  # attributes that no model file keeps
+NOTES = ("path_", "training_facts_", "mended_")  # attributes that no model file keeps
 
 
 class BaseEstimator:

@@ -519,7 +519,10 @@ class Estimator(BaseEstimator):
             All labels that may come, in the first call; later only new ones.
 
         """
-        data: Any = self._data(X, y)
+        return self._learn(self._data(X, y), classes)
+
+    def _learn(self, data: Any, classes: Sequence[Any] | None = None) -> Self:
+        """Learn from the next data of a stream, in columns."""
         if len(data):
             data.check()
         if self.__sklearn_is_fitted__():
@@ -852,7 +855,7 @@ class Estimator(BaseEstimator):
                 layout: Any = cls.VERBS.files
                 loaded.columns_ = layout.from_description(task["files"])
             loaded._restore(task, own)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, LolsError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError, LolsError) as error:
             raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
         try:
             policy = loaded._stored_policy(tensors)

@@ -7,6 +7,10 @@ from typing import Any
 import numpy as np
 
 from lols import CostSensitiveClassifier
+from lols.tasks.tables.data import GivenTable, TableOptions
+from lols.tasks.tables.input import table_of
+from lols.tasks.tables.scan import ColumnScan
+from lols.tasks.tables.targets import Targets
 
 COLOURS = ["red", "green", "blue", "grey"]
 
@@ -46,3 +50,8 @@ def classifier(**options: Any) -> CostSensitiveClassifier:
 def weights(model: CostSensitiveClassifier) -> list[bytes]:
     """All that a model file keeps in arrays."""
     return [array.tobytes() for _, array in sorted(model.contents()[1].items())]
+
+
+def scans_of(model: CostSensitiveClassifier, X: Any) -> list[ColumnScan]:
+    """What the columns of a table hold."""
+    return GivenTable(TableOptions.of(model), table_of(model, X, reset=True), [], Targets([], None, None, None)).scans

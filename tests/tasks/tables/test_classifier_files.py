@@ -13,12 +13,14 @@ import pyarrow.parquet
 import pytest
 
 import lols
-from lols.errors import LolsError
+from lols.errors import LolsError, ModelFileError
 from lols.io import tables
 from lols.tasks.tables import predicting, reading
 from lols.tasks.tables.options import TableFiles
 from lols.tasks.tables.predicting import evaluate_files, predict_batches
 from lols.tasks.tables.reading import open_files
+from lols.training.learning import Learning
+from lols.training.trainer import Trainer
 from tests.tasks.tables.classifier_data import classifier, table, weights
 from tests.tasks.tables.table_kinds import KINDS
 
@@ -182,11 +184,57 @@ def test_a_file_larger_than_memory_is_learned_all_the_same(tree: Any, tmp_path: 
     assert made.partial_fit(KINDS["pandas"](TABLE), LABELS).score(KINDS["pandas"](TABLE), LABELS) > 0.9
 
 
+@pytest.mark.parametrize(("memory", "readings"), [(1 << 30, 1), (1, 1 + 3)])
+def test_files_are_looked_at_once_and_then_read_in_every_pass(
+    memory: int, readings: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, begun, pieces = write(tmp_path / "t.csv", WHOLE), [], reading.TableReader.pieces
+    monkeypatch.setattr(reading.TableReader, "pieces", lambda self: begun.append(1) or pieces(self))
+    classifier(passes=3, tree="order").fit_files(path, memory=memory)
+    assert len(begun) == readings + (memory == 1)  # of a large table the first rows again, for importances
+
+
 def test_one_pass_in_order_is_the_stream(tmp_path: Path, small_pieces: None) -> None:
     path = write(tmp_path / "t.csv", WHOLE)
     made = classifier(passes=1, shuffle=False).fit_files(path, memory=1)
     whole = classifier(passes=1, shuffle=False).fit_files(path)
     assert weights(made) == weights(whole)
+
+
+@pytest.mark.parametrize("batches", [2, 9, 14, 23])
+def test_a_training_that_reads_its_files_again_resumes_bit_for_bit(
+    batches: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_pieces: None
+) -> None:
+    """Wherever it was stopped: within a piece, in a batch that goes on in the next one, or in another pass."""
+    path, point = write(tmp_path / "t.csv", WHOLE), tmp_path / "m.checkpoint"
+    other, truth = table(100, seed=9, noise=0.3)
+    dev = write(tmp_path / "d.csv", other | {"label": [NAMES[k] for k in truth]})
+    how: Any = {"dev": dev, "memory": 4000}
+    options: Any = {"passes": 3, "batch_size": 37, "tree": "similarity", "class_weight": "balanced"}
+    whole = classifier(**options).fit_files(path, **how)
+    take, done = Learning.take, []
+
+    def until(learning: Learning, *given: Any) -> None:
+        if len(done) == batches:
+            raise KeyboardInterrupt
+        done.append(1)
+        take(learning, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setitem(Trainer.fit.__kwdefaults__, "checkpoint_every", 0.0)
+        patch.setattr(Learning, "take", until)
+        with pytest.raises(KeyboardInterrupt):
+            classifier(**options).fit_files(path, checkpoint=point, **how)
+    with pytest.raises(ModelFileError, match="made with another data; resume with the same data and options"):
+        classifier(**options).fit_files(path, checkpoint=point, resume=True, **how | {"memory": 40})
+    resumed = classifier(**options).fit_files(path, checkpoint=point, resume=True, **how)
+    assert resumed.table_ == whole.table_ and not resumed.table_["in_memory"]
+    assert weights(resumed) == weights(whole)
+    assert resumed.model_.report["dev"] == whole.model_.report["dev"]
+    assert resumed.feature_importances_.tobytes() == whole.feature_importances_.tobytes()
+    write(tmp_path / "t.csv", {name: column[1:] for name, column in WHOLE.items()})
+    with pytest.raises(ModelFileError, match=r"made with (another|other dev) data"):
+        classifier(**options).fit_files(path, checkpoint=point, resume=True, **how)
 
 
 def test_texts_count_as_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_pieces: None) -> None:

@@ -16,9 +16,9 @@ import pytest
 from lols import CostSensitiveClassifier
 from lols.tasks.tables import scan
 from lols.tasks.tables.cells import Cells, NoNumber, cells_of_array
-from lols.tasks.tables.input import table_of
 from lols.tasks.tables.meanings import numbers_of
 from tests.cli.calling import fine, run
+from tests.tasks.tables.classifier_data import scans_of
 
 FORMS = ("%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%dT%H:%M:%SZ")
 
@@ -107,7 +107,7 @@ WAYS: dict[str, Any] = {
 @pytest.mark.parametrize("way", WAYS)
 def test_dates_are_numbers_however_they_are_written(way: str) -> None:
     model = CostSensitiveClassifier()
-    (found,) = model._scans(table_of(model, WAYS[way](), reset=True))
+    (found,) = scans_of(model, WAYS[way]())
     assert found.kind == "number" and found.empty == 1
     assert found.values.tolist() == [when.timestamp() for when in MOMENTS if when is not None]
 
@@ -118,7 +118,7 @@ def test_missing_numbers_and_categories_however_they_are_written(none: Any) -> N
     frame = pd.DataFrame(
         {"n": pd.Series([1.5, none, 2, 3], dtype=object), "c": pd.Series(["x", "y", none, "x"], dtype=object)}
     )
-    number, category = model._scans(table_of(model, frame, reset=True))
+    number, category = scans_of(model, frame)
     assert (number.kind, number.empty, number.values.tolist()) == ("number", 1, [1.5, 2.0, 3.0])
     assert (category.kind, category.empty, category.categories()) == ("category", 1, ["x", "y"])
 

@@ -21,9 +21,9 @@ import pytest
 from lols import CostSensitiveClassifier
 from lols.tasks.tables.cells import Cells, NoNumber
 from lols.tasks.tables.encoding import TableEncoder
-from lols.tasks.tables.input import table_of
 from lols.tasks.tables.meanings import form_of, meaning, numbers_of, one_spelling
 from lols.tasks.tables.scan import ColumnScan
+from tests.tasks.tables.classifier_data import scans_of
 
 ROWS = 60
 START = dt.datetime(2024, 3, 30, 22, 15)
@@ -175,7 +175,7 @@ def model_of(kind: str) -> CostSensitiveClassifier:
 @pytest.mark.parametrize("kind", CONTAINERS)
 def test_columns_are_of_the_same_types(kind: str) -> None:
     model = classifier(categorical=None if not named(kind) else ["code"])
-    scans = model._scans(table_of(model, CONTAINERS[kind](), reset=True))
+    scans = scans_of(model, CONTAINERS[kind]())
     for name, scan in zip(TABLE, scans, strict=True):
         if named(kind) or name != "code":
             assert scan.kind == KINDS.get(name, "number"), name
@@ -254,7 +254,7 @@ def test_labels_that_are_booleans_are_the_same_classes(tmp_path: Path) -> None:
     assert [list(map(str, model.classes_)) for model in models[:3]] == [["False", "True"]] * 2 + [["false", "true"]]
     for model in models:
         for path in paths:
-            model.files_ = models[0].files_
+            model.columns_ = models[0].columns_
             assert model.evaluate_files(str(path)).cost < 0.1
 
 

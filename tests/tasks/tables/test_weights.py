@@ -173,7 +173,7 @@ def test_large_tables_are_encoded_in_pieces(monkeypatch: pytest.MonkeyPatch) -> 
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(g=[f"w{k % 7}" for k in range(160)])
     wanted = classifier(numeric="curve").fit(frame, Y)
     strange = frame.assign(g="new")
-    monkeypatch.setattr("lols.tasks.tables.classifier_rows.MOST_CELLS", 100)
+    monkeypatch.setattr("lols.tasks.tables.data.MOST_CELLS", 100)
     made = classifier(numeric="curve").fit(frame, Y)
     assert weights(made) == weights(wanted)
     assert made.predict(strange).tolist() == wanted.predict(strange).tolist() and made.unknown_ == {"g": 160}

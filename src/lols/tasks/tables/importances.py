@@ -9,27 +9,12 @@ import numpy as np
 from lols.engine.policy import in_role
 from lols.engine.table import features_by_row, is_fixed
 from lols.tasks.tables.columns import knot_id, scaled_id
+from lols.tasks.tables.data import Encoder
 from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.input import column_names
-from lols.tasks.tables.rows import Rows, joined, type_ids
-from lols.tasks.tables.task import ClassificationTask, Encoder
+from lols.tasks.tables.rows import Rows, type_ids
+from lols.tasks.tables.task import ClassificationTask
 from lols.tasks.tables.tree_of_labels import NOTHING
-
-NO_ROWS = Rows(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-
-MOST_ROWS = 2048  # of training that are looked at
-MOST_CELLS = 1 << 19
-
-
-def some_rows(rows: Rows, columns: int, seen: Rows | None = None) -> Rows:
-    """Rows that are kept for importances: some from everywhere in a table, or the first of a stream."""
-    most = max(1, min(MOST_ROWS, MOST_CELLS // max(columns, 1)))
-    if seen is not None:
-        more = rows.cut(0, min(rows.rows, most - seen.rows))
-        return joined([seen, more]) if seen.rows else more
-    if rows.rows <= most:
-        return rows
-    return rows.take(np.linspace(0, rows.rows - 1, most).astype(np.int64))
 
 
 def importances_of(classifier: Any, rows: Rows) -> np.ndarray:

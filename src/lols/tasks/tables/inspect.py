@@ -12,11 +12,12 @@ from lols.engine.table import features_by_row, is_fixed
 from lols.errors import LolsError
 from lols.tasks.inspect import Inspection, Sides, speaking
 from lols.tasks.tables.columns import ColumnCode, knot_id, scaled_id
+from lols.tasks.tables.data import Encoder
 from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.input import column_names
 from lols.tasks.tables.options import VERBS, ClassifierInspectOptions
 from lols.tasks.tables.rows import type_ids
-from lols.tasks.tables.task import ClassificationTask, Encoder
+from lols.tasks.tables.task import ClassificationTask
 from lols.tasks.tables.tree_of_labels import NOTHING
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ MATTER = 8  # columns that matter most
 MOST = 24  # classes whose costs are shown as a table
 WIDEST = 60  # columns that are listed
 FAR = 2.5e11  # seconds: dates beyond the year 9999 are shown as numbers
-NAMED = 3  # classes below a child that are named
 
 
 def inspect_classifier(
@@ -181,16 +181,12 @@ def drawn(tree: Any) -> list[str]:
 
 def below(task: ClassificationTask, node: int, action: int) -> list[str]:
     """The classes below a child."""
-    tree = task.tree
-    order = tree.order[tree.first[node, action] : tree.last[node, action]]
-    return [str(task.classes[label]) for label in order]
+    return task.classes_below(node, action)
 
 
 def child_name(task: ClassificationTask, node: int, action: int) -> str:
     """A child as it is shown: its class, or those below it."""
-    classes = below(task, node, action)
-    more = f" and {len(classes) - NAMED} more" if len(classes) > NAMED + 1 else ""
-    shown = " | ".join(classes[:NAMED] if more else classes) + more
+    shown = task.action_name(node, action)
     child = int(task.tree.children[node, action])
     return shown if child < 0 else f"{shown} (node {child})"
 

@@ -13,6 +13,7 @@ from lols.contract.threads import Threads
 from lols.errors import LolsError
 from lols.tasks.pieces import in_order, one_thread
 from lols.tasks.tables.cells import cells_of_batch
+from lols.tasks.tables.data import EncodedTable
 from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.options import TableFiles
 from lols.tasks.tables.reading import (
@@ -65,10 +66,9 @@ def labelled_reader(
 
 def drawn_rows(
     estimator: Any, source: TableSource, layout: TableFiles, limit: int | None, seed: int
-) -> tuple[Rows, Targets, int]:
-    """Rows of a labelled table, of which no more than may be drawn are held, what is right, and how many there were."""
-    encoder, task = table_encoder(estimator), estimator.task_
-    draw, known = Draw(limit, seed), Targets(task.classes, None, task.matrix, None)
+) -> tuple[EncodedTable, int]:
+    """Rows of a labelled table, of which no more than may be drawn are held, and how many there were."""
+    encoder, known, draw = table_encoder(estimator), estimator.task_.known, Draw(limit, seed)
     parts: list[Rows] = []
     targets: list[Targets] = []
     for piece in labelled_reader(estimator, source, layout).pieces():
@@ -77,8 +77,7 @@ def drawn_rows(
         targets.append(known._replace(labels=piece.labels, vectors=piece.costs).take(kept))
     if not parts:
         raise LolsError(f"{source.paths[0]}: there are no rows; give a table with some")
-    chosen = draw.chosen()
-    return joined(parts).take(chosen), together(targets).take(chosen), draw.count
+    return EncodedTable(encoder, joined(parts), together(targets)).take(draw.chosen()), draw.count
 
 
 def predict_batches(
@@ -90,7 +89,7 @@ def predict_batches(
     confidence: bool = False,
 ) -> Iterator[PredictedBatch]:
     """The batches of a table, each with the classes of its rows."""
-    encoder = table_encoder(estimator)
+    encoder, model = table_encoder(estimator), estimator._fitted
     names = [column.name for column in encoder.columns]
     check_columns(source, names)
     first = 0
@@ -99,7 +98,7 @@ def predict_batches(
         begin, batch = given
         piece = TablePiece(begin, batch.num_rows, cells_of_batch(batch, names, source.typed))
         rows = encoded(encoder, piece, source)
-        found = estimator.confident_rows(rows) if confidence else (estimator.predict_rows(rows), None)
+        found = estimator.task_.classified(model, rows, confidence=confidence)
         return PredictedBatch(batch, *found), rows.unknown
 
     def batches() -> Iterator[tuple[int, Any]]:
@@ -108,7 +107,7 @@ def predict_batches(
             yield first, batch
             first += batch.num_rows
 
-    with one_thread(estimator._fitted):
+    with one_thread(model):
         for predicted, unknown in in_order(work, batches(), threads):
             encoder.unknown = encoder.unknown + unknown
             yield predicted

@@ -12,6 +12,8 @@ from lols.kernels.hashing import mix
 
 KEPT = 1 << 16  # the most contributions of types, over all nodes, that are kept: more would not fit into the cache
 NOTHING_UNKNOWN = np.zeros(0, np.int64)
+MOST_ROWS = 2048  # of training that are kept for importances
+MOST_CELLS = 1 << 19
 
 
 class Rows(NamedTuple):
@@ -90,3 +92,17 @@ def joined(parts: Sequence[Rows]) -> Rows:
 
     flat = [np.concatenate([getattr(part, name) for part in parts]) for name in ("types", "ids", "values")]
     return Rows(shifted("bounds"), flat[0], shifted("start"), flat[1], flat[2])
+
+
+NO_ROWS = Rows(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+
+
+def some_rows(rows: Rows, columns: int, seen: Rows | None = None) -> Rows:
+    """Rows that are kept for importances: some from everywhere in a table, or the first of a stream."""
+    most = max(1, min(MOST_ROWS, MOST_CELLS // max(columns, 1)))
+    if seen is not None:
+        more = rows.cut(0, min(rows.rows, most - seen.rows))
+        return joined([seen, more]) if seen.rows else more
+    if rows.rows <= most:
+        return rows
+    return rows.take(np.linspace(0, rows.rows - 1, most).astype(np.int64))

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from functools import cached_property
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any, Self
 
 import numpy as np
 
+from lols.contract.choosing import some
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
 from lols.engine.policy import add_features, decode, types_of
 from lols.engine.structures import FrozenPolicy
-from lols.errors import ConfigurationError, shown
+from lols.errors import ConfigurationError, LolsError, shown
 from lols.io.costs import check_matrix
 from lols.kernels.kernel import Kernel
 from lols.kernels.layout import Struct
-from lols.tasks.problem import Defaults, Problem
+from lols.tasks.problem import Defaults, HeldOut, Naming, Problem
 from lols.tasks.tables import space as label_tree
+from lols.tasks.tables.data import Encoder, TableData
 from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.rows import Rows
 from lols.tasks.tables.sparse_encoding import SparseEncoder
 from lols.tasks.tables.targets import Targets
-from lols.tasks.tables.tree_of_labels import NOTHING, LabelTree, nested
+from lols.tasks.tables.tree_of_labels import NOTHING, LabelTree, centres_of, make_tree, nested
+from lols.training.calibration import Judged, most_judged
+from lols.training.model import Model
+from lols.training.sources import InPieces
 
 HASHING = 1  # to be raised when features get other numbers: models trained before would not know them again
-Encoder = TableEncoder | SparseEncoder
+NAMED = 3  # classes below a child that are named
+TOGETHER = 1 << 15  # rows whose costs are computed at a time
+MOST_LETTERS = 1 << 22  # of the classes in an array, where each has room for the longest; more if they are long, too
 
 
 class ClassificationTask(Problem):
@@ -65,6 +72,45 @@ class ClassificationTask(Problem):
             raise ConfigurationError(f"the tree has {tree.labels} labels, but there are {len(classes)} classes")
         self.classes, self.tree, self.encoder, self.matrix, self.skill = list(classes), tree, encoder, matrix, skill
 
+    # --- from data ---
+
+    @classmethod
+    def propose(cls, scan: TableData, options: Any) -> Self:
+        """The task that a table poses, with the settings that a classifier has chosen."""
+        settings, (classes, _, matrix, *_) = options.chosen_, scan.targets
+        encoder = scan.encoder(settings)
+
+        def centres() -> np.ndarray:
+            rows, targets = scan.first(encoder)
+            return centres_of(rows, targets.cheapest, len(classes))
+
+        tree = make_tree(settings["tree"], classes, scan.counts, centres)
+        return cls(classes, tree, encoder, matrix=matrix, skill=options.skill)
+
+    def grown(self, data: TableData, classes: Sequence[Any] | None = None) -> tuple[Self, np.ndarray | None]:
+        """The task with the further classes of a table, or with those that are named."""
+        made = self.with_classes(data.targets.classes if classes is None else classes)
+        return made, None if made is self else np.arange(self.tree.arity)
+
+    @property
+    def known(self) -> Targets:
+        """Classes and costs, of no row yet."""
+        return Targets(self.classes, None, self.matrix, None)
+
+    def examples_of(self, data: TableData, *, truth: bool = True) -> Any:
+        """A table as the engine reads it; in pieces if memory does not hold it."""
+        if not data.in_memory:
+            return InPieces(partial(self._pieces, data), len(data), unit="rows", name=data.name_for(self.describe()))
+        rows = data.rows(self.encoder)
+        return self.examples(rows, data.targets if truth else None)
+
+    def _pieces(self, data: TableData) -> Iterator[Examples]:
+        for rows, targets in data.pieces(self.encoder):
+            yield self.examples(rows, targets)
+            del rows, targets  # before the next ones are read
+
+    # --- the search ---
+
     @cached_property
     def space(self) -> SearchSpace:
         """The search space."""
@@ -87,7 +133,7 @@ class ClassificationTask(Problem):
         by_leaf = None if vectors is None else vectors[:, self.tree.order]
         return label_tree.make_examples(self.space, items, leaves, by_leaf, weights)
 
-    def with_classes(self, names: Sequence[Any]) -> ClassificationTask:
+    def with_classes(self, names: Sequence[Any]) -> Self:
         """The same task with further classes, which become children of the root; this one if there are none.
 
         Classes, nodes and children so far keep their numbers, so what was learned of them holds.
@@ -104,7 +150,7 @@ class ClassificationTask(Problem):
             raise ConfigurationError(f"{shown(added[0])} is a new class, but texts and numbers cannot both be classes")
         count = len(self.classes)
         tree = nested([*self.tree.nested(), *range(count, count + len(added))], count + len(added))
-        return ClassificationTask([*self.classes, *added], tree, self.encoder, skill=self.skill)
+        return type(self)([*self.classes, *added], tree, self.encoder, skill=self.skill)
 
     def labels_of(self, states: np.ndarray) -> np.ndarray:
         """The numbers of the classes that end states stand for."""
@@ -142,13 +188,112 @@ class ClassificationTask(Problem):
             made -= made.min(axis=1, keepdims=True)
         return made[:, self.tree.leaf_of]
 
-    def examples_of(self, data: Any, *, truth: bool = True) -> Examples:
-        """Rows with or without what is right."""
-        return self.examples(*data)
+    # --- names ---
 
-    def judged(self, model: Any, examples: Examples, data: Any, chosen: np.ndarray | None = None) -> Any:
-        """See `lols.tasks.tables.confidence`."""
-        raise NotImplementedError
+    @cached_property
+    def class_array(self) -> np.ndarray:
+        """The classes in the order of their numbers."""
+        return np.array(self.classes)
+
+    def classes_below(self, node: int, action: int) -> list[str]:
+        """The names of the classes below a child."""
+        order = self.tree.order[self.tree.first[node, action] : self.tree.last[node, action]]
+        return [str(self.classes[label]) for label in order]
+
+    def action_name(self, place: int, action: int) -> str:
+        """A child by its class, or by those below it."""
+        classes = self.classes_below(place, action)
+        more = f" and {len(classes) - NAMED} more" if len(classes) > NAMED + 1 else ""
+        return " | ".join(classes[:NAMED] if more else classes) + more
+
+    @property
+    def naming(self) -> Naming:
+        """Decisions are named by the classes below a child, at each node of the tree."""
+        children = self.tree.children
+
+        def nodes(deviations: Any, taken: np.ndarray) -> np.ndarray:
+            """The node at which each decision was made."""
+            made = np.zeros(taken.size, np.int64)
+            for step in range(1, int(deviations.step.max(initial=0)) + 1):
+                now = np.flatnonzero(deviations.step == step)
+                made[now] = children[made[now - 1], taken[now - 1]]
+            return made
+
+        return Naming(self.action_name, nodes)
+
+    # --- models ---
+
+    def to_predict(self, data: TableData) -> Rows:
+        """The rows of a table that is predicted; cells that training never showed are counted."""
+        rows, encoder = data.rows(self.encoder), self.encoder
+        if isinstance(encoder, TableEncoder):
+            encoder.unknown = encoder.unknown + rows.unknown  # not in place: it may be mapped from a file
+        return rows
+
+    def predicted(
+        self, model: Model, data: TableData, *, confidence: bool = False
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """The numbers of the classes of all rows, and how likely they are to be right."""
+        return self.classified(model, self.to_predict(data), confidence=confidence)
+
+    def classified(self, model: Model, rows: Rows, *, confidence: bool = False) -> tuple[np.ndarray, np.ndarray | None]:
+        """The same for encoded rows."""
+        if confidence:
+            numbers, chances = self.probabilities(model, rows)
+            return numbers, chances[np.arange(numbers.size), numbers]
+        if rows.rows == 0:
+            return np.zeros(0, np.int64), None
+        return self.labels_of(model.run(self.examples(rows)).states), None
+
+    def probabilities(self, model: Model, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers of the classes that a calibrated model predicts for rows, and the probabilities of all classes.
+
+        They are a softmax of predicted costs.
+        """
+        assert model.calibration is not None
+        made, numbers = [], []
+        for low in range(0, max(rows.rows, 1), TOGETHER):
+            examples = self.examples(rows.cut(low, low + TOGETHER))
+            if len(examples):
+                numbers.append(self.labels_of(model.run(examples).states))
+                made.append(model.calibration.probabilities(self.costs_of(model.policy, examples), numbers[-1]))
+        if not made:
+            return np.zeros(0, np.int64), np.zeros((0, len(self.classes)))
+        return np.concatenate(numbers), np.concatenate(made)
+
+    def named(self, outputs: np.ndarray) -> np.ndarray:
+        """Classes by their numbers."""
+        named: np.ndarray = self.class_array[outputs]
+        return named
+
+    def held_out(self, data: TableData) -> HeldOut:
+        """Labelled rows that nothing is learned from."""
+        held = data.held_out()
+        if not held.rows(self.encoder).rows:
+            raise LolsError("there are no dev rows to choose on: give some, or no dev data")
+        return HeldOut(self, held)
+
+    def judged(
+        self,
+        model: Model,
+        examples: Examples,
+        data: TableData,
+        chosen: np.ndarray | None = None,
+        *,
+        graded: bool = False,
+    ) -> Judged:
+        """Which classes of some rows a model finds; `chosen` are their numbers in the table.
+
+        `graded` says that the model has learned from costs of rows, even if the table has none.
+        """
+        targets, most = data.targets, most_judged(len(self.classes))
+        chosen = np.arange(len(examples)) if chosen is None else chosen
+        if chosen.size > most:
+            few = np.linspace(0, chosen.size - 1, most).astype(np.int64)
+            examples, chosen = some(examples, few), chosen[few]
+        true, taken = targets.cheapest[chosen], self.labels_of(model.run(examples).states)
+        graded = graded or targets.matrix is not None or targets.vectors is not None
+        return Judged(self.costs_of(model.policy, examples), taken, taken == true, true if graded else None)
 
     # --- files ---
 
@@ -166,7 +311,7 @@ class ClassificationTask(Problem):
         return made, tensors | ({} if self.matrix is None else {"costs": self.matrix})
 
     @classmethod
-    def from_description(cls, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> ClassificationTask:
+    def from_description(cls, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> Self:
         """The task that a model file describes."""
         if task["hashing"] != HASHING:
             raise ValueError("it numbers features another way; train again with this version")
@@ -176,6 +321,9 @@ class ClassificationTask(Problem):
             raise ValueError("the classes are not distinct names or numbers")
         if kinds == {float} and not np.isfinite(classes).all():
             raise ValueError("the classes are not distinct names or numbers")
+        lengths = [len(name) for name in classes if isinstance(name, str)]
+        if len(lengths) * max(lengths, default=0) > MOST_LETTERS + 64 * sum(lengths):
+            raise ValueError("the names of the classes differ too much in length")
         matrix = tensors.get("costs")
         matrix = (
             None if matrix is None else check_matrix(matrix, len(classes), sys.float_info.max)
