@@ -89,8 +89,7 @@ class InParts:
         if room is None or not is_larger(paths, room):
             return None
         clock = Clock()
-        scans = map(form.scan_of, form.parts(paths, room))
-        seen = reduce(lambda before, scan: before.joined([scan]), scans)
+        seen: Any = reduce(lambda before, scan: before.joined([scan]), map(form.scan_of, form.parts(paths, room)))
         return cls(form.agreed(seen), paths, room, seen, clock.working())
 
     def __len__(self) -> int:
