@@ -13,6 +13,7 @@ from lols import Parser, Tagger
 from lols.errors import ConfigurationError, LolsError
 from lols.tasks.format import TIMES, is_larger
 from tests.cli.command_line import error_line, run
+from tests.cli.interrupting import interrupted
 from tests.tasks.parsing.test_parser import CROSSED, CROSSED_TREES, SEVERAL, SEVERAL_TREES, TAGS, grammar
 from tests.tasks.tagging.tagger_data import spans
 
@@ -100,6 +101,8 @@ def test_what_needs_all_data_at_once_is_refused(treebanks: list[str], tmp_path: 
     tagger.set_params(warm_start=True)
     with pytest.raises(ConfigurationError, match=r"0\.conllu: .* a model goes on only with data in memory"):
         tagger.fit_files(treebanks, memory=300)
+    with pytest.raises(ConfigurationError, match="and workers learn from such data only with sync='pass'"):
+        Tagger(engine="processes").fit_files(treebanks, memory=300)
     with pytest.raises(ConfigurationError, match="a network learns only from data in memory"):
         Tagger(policy="neural").fit_files(treebanks, memory=300)
     with pytest.raises(ConfigurationError, match=r"calibrate needs dev data \(--dev\), or more --memory"):
@@ -110,6 +113,15 @@ def test_what_needs_all_data_at_once_is_refused(treebanks: list[str], tmp_path: 
     empty.write_text("\n" * 400)
     with pytest.raises(LolsError, match=r"empty\.conllu: there is no token in it"):
         Parser(**QUIET).fit_files(str(empty), memory=300)
+
+
+def test_an_interrupted_training_goes_on(treebanks: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ("tagger", *treebanks, "--memory", "300", "--passes", 3, "--batch-size", 8, "-o")
+    whole, resumed = tmp_path / "whole.lols", tmp_path / "resumed.lols"
+    assert run("train", *options, whole).exit_code == 0
+    interrupted(monkeypatch, 13, *options, resumed)
+    assert not resumed.exists() and run("train", *options, resumed, "--resume").exit_code == 0
+    assert weights(lols.load(resumed)) == weights(lols.load(whole))
 
 
 def test_text_is_measured_uncompressed(tmp_path: Path) -> None:

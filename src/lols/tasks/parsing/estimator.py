@@ -150,7 +150,7 @@ class Parser(TokenOptions):
         network learns from each call at once, so that its weights depend on how the data is cut.
         """
         if self.__sklearn_is_fitted__():
-            return super().partial_fit(X, y, classes)
+            return super().partial_fit(X, y, classes) if len(X) else self
         first = unfitted(self).set_params(passes=1, shuffle=False, keep_state=self.is_linear).fit(X, y)
         found = {name: value for name, value in vars(first).items() if name not in self._defaults()}
         vars(self).update(found)
@@ -273,6 +273,7 @@ class Parser(TokenOptions):
     def _scored(self, data: Treebank, punctuation: bool) -> TreeScores:
         self._check_fitted()
         check_words(data.corpus)
+        data.check_trees()
         trees, sure = self._predicted(data, self._knows_confidence())
         found = self.task_.tree_scores(trees, data, count_punctuation=punctuation)
         return found if sure is None else found._replace(reliability=Reliability.of(sure, trees.heads == data.heads))
