@@ -34,7 +34,18 @@ REMEMBERED = 100_000  # entries of the default log, in memory
 
 
 class Shown(NamedTuple):
-    """A structure to show, and the id under which its loss is to be reported."""
+    """A structure to show, and the id under which its loss is to be reported.
+
+    Attributes
+    ----------
+    id
+        What `learn` takes with the loss.
+    output
+        The structure to show.
+    explored
+        Whether this round explored.
+
+    """
 
     id: int
     output: Any
@@ -248,7 +259,18 @@ class StructuredBandit:
     def algorithm2(
         cls, space: SearchSpace | Task | type[Task], reference: Reference | None = None, **options: Any
     ) -> StructuredBandit:
-        """The paper's Algorithm 2: uniform deviations, inverse propensity, and a drawn policy to exploit."""
+        """The paper's Algorithm 2: uniform deviations, inverse propensity, and a drawn policy to exploit.
+
+        Parameters
+        ----------
+        space
+            The search space, or a `Task`.
+        reference
+            The current system, which is the teacher.
+        **options
+            Options of the class that change what the paper's algorithm does, such as `seed` and `log`.
+
+        """
         fixed: dict[str, Any] = {"exploration": "uniform", "randomise": "deviation", "estimator": "ips"}
         fixed |= {"exploit": "drawn", "baseline": False, "advice": 0.0, "guard": False}
         twice = sorted(set(fixed) & set(options))
@@ -261,6 +283,12 @@ class StructuredBandit:
 
         Call it before the first request, with an object like those to come. A twin of this bandit, which knows nothing
         and explores in every round, decides and learns; this one stays as it is, and its log, too.
+
+        Parameters
+        ----------
+        obj
+            An object like those to come; nothing is learned from it.
+
         """
         twin = copy.copy(self)
         twin._one_at_a_time, twin.log, twin._epsilon = threading.RLock(), MemoryLog(REMEMBERED), lambda _: 1.0
@@ -278,7 +306,14 @@ class StructuredBandit:
     # --- deciding ---
 
     def decide(self, obj: Any) -> Shown:
-        """Choose a structure to show for an object; it is written to the log before it is returned."""
+        """Choose a structure to show for an object; it is written to the log before it is returned.
+
+        Parameters
+        ----------
+        obj
+            What the space encodes: a request, a page, a sentence.
+
+        """
         with self._one_at_a_time:
             self._catch_up()
             number = self.log.decisions()
@@ -304,12 +339,26 @@ class StructuredBandit:
         return RANDOMISED if self.settings.randomise == STEPS and mode != REFERENCE else mode
 
     def show_reference(self, obj: Any) -> Any:
-        """The structure of the reference; nothing is logged."""
+        """The structure of the reference; nothing is logged.
+
+        Parameters
+        ----------
+        obj
+            What the space encodes, as for `decide`.
+
+        """
         with self._one_at_a_time:
             return self._walk(obj, self._student.current, REFERENCE, 0, 0.0)[0]
 
     def predict(self, obj: Any) -> Any:
-        """The structure of `policy()`, without exploration; nothing is logged."""
+        """The structure of `policy()`, without exploration; nothing is logged.
+
+        Parameters
+        ----------
+        obj
+            What the space encodes, as for `decide`.
+
+        """
         with self._one_at_a_time:
             return self._walk(obj, self._student.final(), EXPLOIT, 0, 0.0)[0]
 
@@ -321,7 +370,16 @@ class StructuredBandit:
     # --- learning ---
 
     def learn(self, id: int, loss: float) -> None:
-        """Report the loss of a decision, at any time and in any order. A second loss of a decision is ignored."""
+        """Report the loss of a decision, at any time and in any order. A second loss of a decision is ignored.
+
+        Parameters
+        ----------
+        id
+            The id that `decide` gave.
+        loss
+            The loss of what was shown, from 0 to 1.
+
+        """
         with self._one_at_a_time:
             self._catch_up()
             self._write(Loss(id, loss))

@@ -62,6 +62,12 @@ class Log(Protocol):
 
         Returns False if the decision already has a loss: the second one is ignored, and counted as a duplicate. After
         an error nothing was written.
+
+        Parameters
+        ----------
+        entry
+            A decision, or the loss of one.
+
         """
 
     def replay(self) -> Iterator[Decision | Loss]:

@@ -72,7 +72,16 @@ class Guard:
         self.trusted = False
 
     def saw(self, loss: float, *, by_reference: bool) -> None:
-        """Record the loss of a structure that the reference, or the learned policy, made."""
+        """Record the loss of a structure that the reference, or the learned policy, made.
+
+        Parameters
+        ----------
+        loss
+            The loss that was reported.
+        by_reference
+            Whether the reference made the structure.
+
+        """
         (self.reference if by_reference else self.learned).add(loss)
         fewest = min(self.reference.count, self.learned.count)
         if fewest < LEAST:

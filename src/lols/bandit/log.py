@@ -44,6 +44,14 @@ class MemoryLog(Log):
         self._guard = threading.Lock()
 
     def append(self, entry: Decision | Loss) -> bool:
+        """Keep an entry; whether it is new.
+
+        Parameters
+        ----------
+        entry
+            A decision, or the loss of one.
+
+        """
         with self._guard:
             check(entry, len(self._settled))
             if isinstance(entry, Decision):

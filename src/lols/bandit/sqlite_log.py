@@ -79,6 +79,14 @@ class SqliteLog(Log):
             raise
 
     def append(self, entry: Decision | Loss) -> bool:
+        """Write an entry; it is durable when this returns. Whether it is new.
+
+        Parameters
+        ----------
+        entry
+            A decision, or the loss of one.
+
+        """
         with self._guard:
             check(entry, self._decisions)
             row = to_row(entry)

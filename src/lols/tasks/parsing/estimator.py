@@ -148,6 +148,16 @@ class Parser(TokenOptions):
         The first call settles columns and templates. Relations that are new are learned from then on, so that `classes`
         need not be named. A loaded parser goes on from the learner's state if its file has it, else from the weights. A
         network learns from each call at once, so that its weights depend on how the data is cut.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and their tags.
+        y
+            The tree of each sentence: a head, counted from 1 and 0 for the root, and a relation for each word.
+        classes
+            Relations that there can be, which need not be named.
+
         """
         if self.__sklearn_is_fitted__():
             return super().partial_fit(X, y, classes) if len(X) else self
@@ -252,7 +262,16 @@ class Parser(TokenOptions):
     # --- scores ---
 
     def score(self, X: Sequence[Sentence], y: Sequence[Tree]) -> float:
-        """LAS: the share of words with the right head and relation; UAS where relations are not learned."""
+        """LAS: the share of words with the right head and relation; UAS where relations are not learned.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and their tags.
+        y
+            The tree of each sentence: a head, counted from 1 and 0 for the root, and a relation for each word.
+
+        """
         found = self.evaluate(X, y)
         return found.uas if self.task_.labelling == "none" else found.las
 
@@ -260,7 +279,18 @@ class Parser(TokenOptions):
     def evaluate(
         self, X: Sequence[Sentence], y: Sequence[Tree] | None = None, *, punctuation: bool = True
     ) -> TreeScores:
-        """UAS, LAS, CLAS, whole sentences and single relations, as the CoNLL 2018 scorer counts."""
+        """UAS, LAS, CLAS, whole sentences and single relations, as the CoNLL 2018 scorer counts.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and their tags.
+        y
+            The tree of each sentence: a head, counted from 1 and 0 for the root, and a relation for each word.
+        punctuation
+            Whether words that are all punctuation count.
+
+        """
         return self._scored(self._data(X, y), punctuation)
 
     @on_snapshot
@@ -297,7 +327,18 @@ class Parser(TokenOptions):
 
     @on_snapshot
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
-        """Show how a sentence is parsed: the tree, and every action with its stack, its buffer and its deviations."""
+        """Show how a sentence is parsed: the tree, and every action with its stack, its buffer and its deviations.
+
+        Parameters
+        ----------
+        path
+            A treebank.
+        number
+            Which example of the file, counted from 1.
+        **options
+            Where things are in the file, and what `lols explain` takes besides.
+
+        """
         from lols.tasks.explain import ExampleReport
         from lols.tasks.parsing.explain import explain_parse, read_tree
 
