@@ -27,10 +27,9 @@ from lols.tasks.explain import (
 )
 from lols.tasks.parsing.files import cut_columns
 from lols.tasks.parsing.input import checked_trees, punctuation
-from lols.tasks.parsing.inspect import KINDS, action_name
 from lols.tasks.parsing.options import ParserColumns
 from lols.tasks.parsing.space import DEPTH, LABEL, NEXT, PENDING, RIGHT, SHIFT, on_stack
-from lols.tasks.parsing.task import NETWORK
+from lols.tasks.parsing.task import KINDS, NETWORK
 from lols.tasks.parsing.tree_svg import tree_svg
 from lols.tasks.parsing.treebank import Trees, taught
 from lols.tasks.parsing.trees import read_heads, require_trees
@@ -264,7 +263,7 @@ def _gold(task: Any, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str
 def _decisions(
     task: Any, examples: Examples, path: FollowedPath, right: list[list[int]] | None, words: Sequence[ParsedWord]
 ) -> tuple[ExplainedDecision, ...]:
-    name, decisions = partial(action_name, task), []
+    name, decisions = partial(task.action_name, 0), []
     states, length = states_along(task.space, examples, path.taken), int(examples.example(0)[0].length)
     for k, (state, action) in enumerate(zip(states, path.taken.tolist(), strict=False)):
         best = right[k] if right is not None else []

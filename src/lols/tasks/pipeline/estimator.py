@@ -24,8 +24,18 @@ from lols.tasks.base import BaseEstimator, Variants, unfitted
 from lols.tasks.best_pass import check_patience
 from lols.tasks.inspect import Inspection
 from lols.tasks.options import LEARNING, estimator, option, shared, values_of
+from lols.tasks.parsing.data import Treebank
 from lols.tasks.parsing.estimator import Parser, Sentence, Tree
-from lols.tasks.parsing.files import Changes, changed_pieces, cut_columns, read_treebanks, tree_changes
+from lols.tasks.parsing.files import (
+    Changes,
+    TreebankFile,
+    TreebankFormat,
+    changed_pieces,
+    check_sample,
+    cut_columns,
+    read_treebanks,
+    tree_changes,
+)
 from lols.tasks.parsing.input import checked_trees
 from lols.tasks.parsing.options import ParserColumns, ParserSearchOptions
 from lols.tasks.parsing.scores import TreeScores
@@ -50,26 +60,6 @@ RELATION = ("deprel", "relation")  # the name in CoNLL-U, and an older one
 TAKEN = {WORD, "parser", "head", *RELATION}  # what else a part or a key of `predict` is called
 MOST_TAGS = 16  # columns
 TAGGING = ("format", "header", "top", "reference", "roll_out", "beta", "html")  # what a tagger's explain takes
-
-
-class TaggedTrees(NamedTuple):
-    """Sentences with their true tags and trees, in columns."""
-
-    corpus: Corpus
-    heads: np.ndarray  # counted from 0 within a sentence, -1 for the root
-    numbers: np.ndarray  # of relations
-    names: Sequence[str]  # that these numbers stand for
-    seconds: float = 0.0  # that reading took
-
-    @property
-    def size(self) -> int:
-        """How many words there are."""
-        return self.corpus.tokens
-
-    @property
-    def trees(self) -> tuple[np.ndarray, np.ndarray, Sequence[str]]:
-        """Heads, numbers of relations, and their names."""
-        return self.heads, self.numbers, self.names
 
 
 class PipelineScores(NamedTuple):
@@ -218,30 +208,29 @@ class Pipeline(BaseEstimator):
         **fitting: Any,
     ) -> Self:
         """Train on columns, as in `Parser.fit_columns`; `say` is called with what is being done."""
-        held = None if dev is None else TaggedTrees(*dev)
-        return self._fit(TaggedTrees(corpus, heads, numbers, names), held, **fitting)
+        held = None if dev is None else Treebank(*dev)
+        return self._fit(Treebank(corpus, heads, numbers, names), held, **fitting)
 
     def fit_read(self, paths: list[str], dev: str | None, layout: ParserColumns, say: Say, **fitting: Any) -> Self:
         """Train on treebanks."""
         if self.tags is not None:
             layout = replace(layout, use={name: name for name in self.tags})
-        read, held, reading = read_treebanks(paths, dev, layout)
+        data, held, reading = read_treebanks(paths, dev, layout)
         if not self._goes_on:
             self._check_parser()
-        say(read.summary())
-        self.columns_ = read.columns
-        data = TaggedTrees(read.corpus, *read.trees)
-        self._fit(data, None if held is None else TaggedTrees(held.corpus, *held.trees), say=say, **fitting)
-        for line in self.parser_.treebank_notes(read.place):
+        say(data.summary())
+        self.columns_ = data.layout
+        self._fit(data, held, say=say, **fitting)
+        for line in self.parser_.treebank_notes(data.place):
             say(line)
         facts = {"folds": self.folds, "tags": list(self.taggers_), "seconds_reading": reading}
         self.training_facts_ = self.parser_.treebank_facts(data.corpus) | facts
         return self
 
     @staticmethod
-    def _data(X: Sequence[Sentence], y: Sequence[Tree]) -> TaggedTrees:
+    def _data(X: Sequence[Sentence], y: Sequence[Tree]) -> Treebank:
         """What users give, in columns."""
-        return TaggedTrees(corpus_of(checked_sentences(X)), *checked_trees(X, y))
+        return Treebank(corpus_of(checked_sentences(X)), *checked_trees(X, y))
 
     def _check_parser(self) -> None:
         """Train the parser on three words: mistakes in its options must show before the taggers are trained."""
@@ -252,8 +241,8 @@ class Pipeline(BaseEstimator):
 
     def _fit(
         self,
-        data: TaggedTrees,
-        dev: TaggedTrees | None = None,
+        data: Treebank,
+        dev: Treebank | None = None,
         *,
         say: Say = silent,
         checkpoint: Any = None,
@@ -321,7 +310,7 @@ class Pipeline(BaseEstimator):
             raise ConfigurationError(f"a column of tags cannot be called {min(taken)}: give it another name")
         return names
 
-    def _identity(self, data: TaggedTrees, dev: TaggedTrees | None) -> dict[str, Any]:
+    def _identity(self, data: Treebank, dev: Treebank | None) -> dict[str, Any]:
         """What must be the same when training is resumed."""
         parts: list[Any] = [*self.parts.values()] if self._goes_on else [self.tagger, self.parser]
         before = [part.fingerprint_ for part in parts] if self._goes_on else []
@@ -499,7 +488,7 @@ class Pipeline(BaseEstimator):
         self._recalibrate(self._judged(self._data(X, y)))
         return self
 
-    def _judged(self, data: TaggedTrees) -> dict[str, Judged]:
+    def _judged(self, data: Treebank) -> dict[str, Judged]:
         return self.judged_columns(data.corpus, data.heads)
 
     @on_snapshot
@@ -576,15 +565,18 @@ class Pipeline(BaseEstimator):
     def asked(self, verb: str, given: Mapping[str, Any]) -> tuple[Any, Any]:
         """Split the options of a verb; a column that is not tagged has no effect."""
         check_use(given, list(self.taggers_))
-        if verb == "calibrate" and "relation" in given:
-            raise ConfigurationError("--relation has no effect: confidence is in heads, not in relations; leave it out")
         return super().asked(verb, given)
 
-    def _read(self, path: str, layout: ParserColumns, asked: Any) -> TaggedTrees:
-        data, _, seconds = read_treebanks([path], None, layout)
-        return TaggedTrees(data.corpus, *data.trees, seconds)
+    @on_snapshot
+    def judged_file(self, path: str, **options: Any) -> Mapping[str, Judged]:
+        """Which tags and heads of a treebank, predicted from words alone, are right."""
+        check_sample(options)
+        return super().judged_file(path, **options)
 
-    def _evaluated(self, data: TaggedTrees, asked: Any) -> Any:
+    def _read(self, path: str, layout: ParserColumns, asked: Any) -> TreebankFile:
+        return TreebankFormat(layout).held([path])
+
+    def _evaluated(self, data: Treebank, asked: Any) -> Any:
         from lols.tasks.parsing.scores import ParserScores
 
         scores = self.evaluate_columns(data.corpus, *data.trees, punctuation=asked.punctuation)

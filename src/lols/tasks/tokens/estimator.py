@@ -17,6 +17,7 @@ from lols.tasks.options import INPUT, NETWORK, SEARCH, estimator, option
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
 from lols.tasks.tokens.input import check_options, checked_sentences, string_tensors, strings_of
 from lols.tasks.tokens.neural import check_file, check_going_on, check_policy, empty_policy, learn_on, neural_trainer
+from lols.tasks.tokens.options import TokenTraining
 from lols.tasks.tokens.vocabulary import NetworkVocabulary
 from lols.training.algorithms import Algorithm, algorithm
 from lols.training.trainer import Trainer
@@ -37,6 +38,8 @@ class TokenOptions(Estimator):
 
     # A model file does not have where a network computes, nor templates, which the problem describes.
     NOT_KEPT: ClassVar[tuple[str, ...]] = (*Estimator.NOT_KEPT, "device", "templates", "more_templates")
+
+    TRAINING = TokenTraining
 
     task_: Any = field(init=False)  # a `TokenTask`, in a subclass of its own kind
     vocabulary_: list[str] = field(init=False)
@@ -178,12 +181,8 @@ class TokenOptions(Estimator):
     def _corpus(self, X: Sequence[Any]) -> Corpus:
         return corpus_of(checked_sentences(X))
 
-    def note_strings(self, corpus: Corpus, *, anew: bool) -> None:
-        """Note the words and the values of further columns; what is known already takes no time."""
-        self.note_values({name: column.texts.strings() for name, column in corpus.columns.items()}, anew=anew)
-
     def note_values(self, columns: Mapping[str, list[str]], *, anew: bool) -> None:
-        """The same, for the strings of each column."""
+        """Note the words and the values of further columns; what is known already takes no time."""
         given = {name: values for name, values in columns.items() if name not in UNNOTED}
         words = given.pop(WORD, [])
         if anew or not hasattr(self, "vocabulary_"):
