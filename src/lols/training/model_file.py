@@ -189,6 +189,7 @@ def _filled(path: str | os.PathLike[str], kind: Any, tensors: Mapping[str, np.nd
         raise ModelFileError(f"{path}: the header is damaged (the policy is {shown(kind)}, not the name of a class)")
     if policy is None:
         raise ModelFileError(f"{path}: holds a policy of class {kind}: give load(..., policy=...) an object of it")
+    policy = as_policy(policy).asked
     own = adapted(policy)
     own.check_saved("a model file")
     if own.kind.rpartition(":")[2] != kind.rpartition(":")[2]:

@@ -209,7 +209,7 @@ class Parser(ParserVerbs):
         once, so that its weights depend on how the data is cut.
         """
         if not self.__sklearn_is_fitted__():
-            first = unfitted(self).set_params(passes=1, shuffle=False, keep_state=self.policy == "linear").fit(X, y)
+            first = unfitted(self).set_params(passes=1, shuffle=False, keep_state=self.is_linear).fit(X, y)
             found = {name: value for name, value in vars(first).items() if name not in self._defaults()}
             vars(self).update(found)
             return self
@@ -240,7 +240,7 @@ class Parser(ParserVerbs):
             labelling = "joint" if len({*prepared.right, *prepared.left}) > 1 else "none"
         names, sides = prepared.names, (prepared.right, prepared.left, prepared.root)
         options: Any = {"columns": tuple(corpus.columns), "roots": prepared.roots}
-        if self.policy == "neural":  # a network gives relations to arcs by itself
+        if not self.is_linear:  # a network gives relations to arcs by itself
             if self.labelling not in ("auto", "none"):
                 raise ConfigurationError(
                     f"labelling='{self.labelling}' has no effect: a neural policy labels arcs after the search; choose "

@@ -92,7 +92,7 @@ class ParserVerbs(TokenOptions):
 
     def inspected(self, values: dict[str, Any], asked: LabelOptions) -> VerbReport:
         """A report on a model file, with the features that speak for each action."""
-        if self.policy == "neural":
+        if not self.is_linear:
             return super().inspected(values, asked)
         from lols.tasks.parsing.inspect import inspect_parser
 

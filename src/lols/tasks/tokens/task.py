@@ -57,9 +57,22 @@ class TokenTask(Problem):
         """Further columns of x, which a network reads."""
         return {} if self.vocabulary is None else self.vocabulary.columns(corpus)
 
-    def network(self, **options: Any) -> Any:
-        """A network for the problem that has learned nothing."""
+    def network_parts(self) -> tuple[type, dict[str, Any]]:
+        """The class of networks for the problem, and what it needs to know beside the sizes of its encoder."""
         raise NotImplementedError
+
+    def network(self, make: Any = None, *, seed: int = 0, **sizes: Any) -> Any:
+        """A network for the problem that has learned nothing, made by a class or a function of the user's if given."""
+        from lols.torch.own_networks import made_by
+        from lols.torch.sentences import NetworkSizes
+
+        assert self.vocabulary is not None
+        kind, parts = self.network_parts()
+        begin = {"seed": seed, "folder": self.vocabulary.folder}
+        arguments = {"sizes": NetworkSizes(**self.vocabulary.sizes(), **sizes), **parts, **begin}
+        made = kind(**arguments) if make is None else made_by(make, arguments)
+        self.vocabulary.begin(getattr(made, "encoder", None))
+        return made
 
     def tensors(self) -> dict[str, np.ndarray]:
         """The vocabulary as arrays of a model file."""
