@@ -160,8 +160,8 @@ class TokenOptions(Estimator):
             return flat
         given = dict(self.policy.given)
         whole = given.get("learner")
-        if isinstance(whole, LearnerSettings):
-            given = asdict(whole)
+        if isinstance(whole, LearnerSettings):  # which leave nothing open
+            given = asdict(whole) | {"rate": None if whole.update == "perceptron" else whole.step}
             given["learner"] = given.pop("reduction")
         return {name: self._defaults()[name] for name in flat} | given
 
@@ -350,7 +350,7 @@ class TokenOptions(Estimator):
             if not isinstance(given, Neural):
                 raise ConfigurationError(f"the file has a network: policy is {type(given).__name__}, give Neural(...)")
             self._put_into(Neural, given.given)
-            self.learned_with_ = self._policy_notes()
+        self.learned_with_ = self._policy_notes()
         own = self.learned_with_["network"]
         if stored is not None and own is None:
             name = str(stored).rpartition(":")[2]
