@@ -67,12 +67,12 @@ class Run:
     def train(self) -> dict[str, Any]:
         """Train, and evaluate the best pass on the test part."""
         parser, held = self.parser, self.data["train"]
-        prepared = prepare_trees(parser, held)
-        self.task = parser._task(held.corpus, prepared)
+        self.task = parser._proposed(held.scan())
+        trees = self.task.taught(held).trees
         trainer = parser._trainer(self.task, held.corpus.offsets.size - 1)
         self.policy: Any = trainer.policy
-        examples = self.task.examples(held.corpus, prepared.trees)
-        trainer.warm_up(self.task.examples(first(held.corpus, 8), first_trees(prepared.trees, held.corpus, 8)))
+        examples = self.task.examples(held.corpus, trees)
+        trainer.warm_up(self.task.examples(first(held.corpus, 8), first_trees(trees, held.corpus, 8)))
         if self.speed:
             print(f"  threads: {trainer.new_run(examples).driver().threads} of lols share a level", flush=True)
         self.start_clocks()
@@ -183,13 +183,6 @@ def trace_one_batch(trainer: Any, examples: Any) -> None:
     print(found.table(sort_by="self_cpu_time_total", row_limit=15, max_name_column_width=40), flush=True)
 
 
-def prepare_trees(parser: Parser, held: Treebank) -> Any:
-    """The trees that the parser is trained on."""
-    from lols.tasks.parsing.treebank import prepare
-
-    return prepare(*held.trees, held.corpus.offsets, parser.roots)
-
-
 def first(corpus: Corpus, count: int) -> Corpus:
     """The first sentences of a corpus."""
     return corpus.select(np.arange(min(count, corpus.offsets.size - 1)))
@@ -212,7 +205,7 @@ def read(folder: Path, sentences: int | None) -> dict[str, Treebank]:
     train, dev, _ = read_treebanks(
         [str(folder / "ewt-train.conllu.gz")], str(folder / "ewt-dev.conllu.gz"), ParserColumns()
     )
-    test, _, _ = read_treebanks([str(folder / "ewt-test.conllu.gz")], None, train.columns)
+    test, _, _ = read_treebanks([str(folder / "ewt-test.conllu.gz")], None, train.layout)
     assert dev is not None
     parts = {"train": train, "dev": dev, "test": test}
     return parts if sentences is None else {name: cut(part, sentences) for name, part in parts.items()}

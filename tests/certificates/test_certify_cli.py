@@ -13,7 +13,6 @@ import lols
 from lols.certificates.show import beside_teacher
 from lols.contract.choosing import drawn
 from lols.plots.certificates import regret_figure
-from lols.tasks.parsing.case import parser_examples
 from tests.cli.command_line import error_line, run
 from tests.tasks.tagging.tagger_data import conllu, sentences, spans
 
@@ -168,10 +167,9 @@ def test_trees_are_judged_as_they_are_taught(folder):
     parser = lols.load(folder / "parser.lols")
     words = [["dog", "sees", "the", "cat"], ["dog", "barks", "cat", "barks"]]
     gold = [[(2, "nsubj"), (0, "root"), (1, "odd"), (2, "obj")], [(2, "nsubj"), (0, "root"), (4, "nsubj"), (0, "root")]]
-    from lols.tasks.parsing.input import checked_trees
-
-    examples, notes = parser_examples(parser, parser._corpus(words), *checked_trees(words, gold))
-    assert len(examples) == 2
+    case = parser.case((words, gold))
+    notes = case.notes
+    assert len(case.examples) == 2
     assert [note.split(":")[0] for note in notes] == [
         "Sentences with several roots",
         "Words lifted to make trees projective",

@@ -347,7 +347,7 @@ class Estimator(BaseEstimator):
         if by_workers(self, paths, dev):
             return self._fit_own_files(form, paths, dev, say, **fitting)
         data: Any = form.read(paths)
-        held: Any = None if dev is None else form.read([dev])
+        held: Any = None if dev is None else form.agreed(data).read([dev])
         data.check()
         for line in data.remarks(held):
             say(line)

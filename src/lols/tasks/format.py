@@ -25,8 +25,8 @@ class Format(Protocol):
     def scan(self, path: Any) -> Any:
         """What is to be known of one file of several; it is `joined` with that of the others, in order."""
 
-    def agreed(self, scan: Any) -> Self:
-        """The format for files of which all is known."""
+    def agreed(self, known: Any) -> Self:
+        """The format for files like those that are known: read as data, or scanned."""
 
     def pieces(self, path: Any) -> Iterator[Any]:
         """A file that need not be labelled, piece by piece."""

@@ -101,7 +101,7 @@ class ObjectFormat:
         """The same: nothing is left open."""
         return self
 
-    def agreed(self, scan: Any) -> Self:
+    def agreed(self, known: Any) -> Self:
         """The same."""
         return self
 

@@ -196,8 +196,8 @@ def _filled(path: str | os.PathLike[str], kind: Any, tensors: Mapping[str, np.nd
         raise ModelFileError(f"{path}: holds a policy of class {kind}, not {own.kind}")
     try:
         own.load({k.removeprefix("policy."): v for k, v in tensors.items() if k.startswith("policy.")})
-    except LolsError:
-        raise
+    except LolsError as error:
+        raise ModelFileError(f"{path}: {error}") from error
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         raise ModelFileError(

@@ -121,7 +121,7 @@ def test_compressed_files_pipes_and_several_files(model: Path, folder: Path, tmp
 @pytest.mark.parametrize("threads", [1, 2])
 def test_pieces_and_threads_do_not_show(model: Path, folder: Path, threads: int, monkeypatch: Any) -> None:
     wanted = fine("predict", model, folder / "test.conllu").out
-    monkeypatch.setitem(parser_files.parse_pieces.__kwdefaults__, "size", 300)
+    monkeypatch.setitem(parser_files.TreebankFormat.pieces.__kwdefaults__, "size", 300)
     assert fine("predict", model, folder / "test.conllu", "--threads", threads).out == wanted
 
 

@@ -14,11 +14,12 @@ from sklearn.exceptions import NotFittedError
 from lols import Parser
 from lols.errors import ConfigurationError, LolsError
 from lols.io import conll
+from lols.tasks.parsing.data import Treebank
 from lols.tasks.parsing.input import checked_trees, punctuation
 from lols.tasks.parsing.projective import crossing
-from lols.tasks.parsing.treebank import Relations, Trees, prepare
+from lols.tasks.parsing.treebank import Prepared, Relations, Trees, taught_as
 from lols.tasks.parsing.trees import check_trees, single_root
-from lols.tasks.tokens.corpus import corpus_of
+from lols.tasks.tokens.corpus import Corpus, corpus_of
 from tests.tasks.parsing.test_parser import GOLD, WORDS, parser
 
 NAMES = ["a", "b", "b:sub", "root"]
@@ -43,6 +44,20 @@ def treebank(draw: st.DrawFn, *, several: bool = False, distinct: bool = False) 
     names = [f"r{k}" for k in range(len(heads))] if distinct else NAMES
     numbers = list(range(len(heads))) if distinct else [draw(st.integers(0, len(NAMES) - 1)) for _ in heads]
     return np.array(heads), np.array(numbers), names, np.cumsum([0, *lengths])
+
+
+class Learned(Prepared):
+    """What a parser is trained to build, with the trees."""
+
+    trees: Trees
+
+
+def prepare(heads: np.ndarray, numbers: np.ndarray, names: list[str], offsets: np.ndarray, roots: str) -> Learned:
+    """A treebank as a parser is trained on it."""
+    data = Treebank(Corpus({}, offsets), heads, numbers, names, roots)
+    made = Learned(*data.scan().prepared)
+    made.trees = taught_as(made.names, "joint", data.projected(made.roots)).trees
+    return made
 
 
 def restored(made: Any, offsets: np.ndarray) -> tuple[Trees, list[str]]:

@@ -2,46 +2,44 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from dataclasses import field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from lols.contract.choosing import runs
-from lols.contract.examples import Examples
 from lols.contract.sharing import exclusive, on_snapshot
 from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError, LolsError
+from lols.io import conll
+from lols.io.strings import Texts, intern
 from lols.tasks.base import Variants, unfitted
-from lols.tasks.estimator import Judges
-from lols.tasks.format import by_workers
+from lols.tasks.case import Case
 from lols.tasks.options import LEARNING, SEARCH, estimator, option, shared
-from lols.tasks.parsing.confidence import judged_heads, parse_confidently
-from lols.tasks.parsing.files import read_treebanks
-from lols.tasks.parsing.growing import places_of, taught_on, with_treebank
-from lols.tasks.parsing.input import checked_trees, punctuation
-from lols.tasks.parsing.options import MOST_BEAM, ParserColumns
-from lols.tasks.parsing.own_files import fit_own_files
-from lols.tasks.parsing.scores import TreeScores, tree_scores
-from lols.tasks.parsing.task import LABELLINGS, NETWORK, ROOTS, ParsingTask
-from lols.tasks.parsing.treebank import ARROW, UNLABELLED, Prepared, Trees, prepare
-from lols.tasks.parsing.verbs import ParserVerbs
-from lols.tasks.tokens.corpus import Corpus, sentence_counts
+from lols.tasks.parsing.data import NONE, Treebank, TreebankScan
+from lols.tasks.parsing.files import TreebankFile, TreebankFormat, check_sample, tree_changes
+from lols.tasks.parsing.input import checked_trees
+from lols.tasks.parsing.neural import NeuralParsingTask
+from lols.tasks.parsing.options import MOST_BEAM, VERBS, ParserColumns
+from lols.tasks.parsing.scores import TreeScores
+from lols.tasks.parsing.task import ROOTS, ParsingTask
+from lols.tasks.parsing.treebank import Trees
+from lols.tasks.tokens.corpus import WORD, Corpus, sentence_counts
 from lols.tasks.tokens.estimator import TokenOptions, check_words
-from lols.tasks.tokens.input import check_lengths, cut
-from lols.tasks.verbs import Say
+from lols.tasks.tokens.options import LabelOptions
+from lols.tasks.tokens.task import is_neural
+from lols.tasks.verbs import Scores, VerbReport
 from lols.training.algorithms import Algorithm
-from lols.training.calibration import Judged, Reliability, check_enough
-from lols.training.confidence import StepScores
-from lols.training.model import Model
+from lols.training.calibration import Judged, Reliability
 
 Sentence = Sequence[str] | Sequence[Mapping[str, Any]]
 Tree = Sequence[tuple[int, str]] | Sequence[int]
+THREE_WORDS = b"1\ta\t_\tX\t_\t_\t2\tx\t_\t_\n2\tb\t_\tX\t_\t_\t0\troot\t_\t_\n3\tc\t_\tX\t_\t_\t2\ty\t_\t_\n\n"
 
 
 @estimator
-class Parser(ParserVerbs):
+class Parser(TokenOptions):
     """A greedy dependency parser (arc-hybrid), trained by learning to search.
 
     A sentence is a list of strings, or of dictionaries of strings: `word`, and columns that templates can name, such as
@@ -65,7 +63,9 @@ class Parser(ParserVerbs):
 
     `lols train parser en-train.conllu --dev en-dev.conllu -o parser.lols`
     """
+    VERBS = VERBS
     PROBLEM = ParsingTask
+    STORED = ("labelling", "roots", "templates", "columns", "files", "fingerprint", "treebank")
     OF_DATA = ("templates", "more_templates")
     WARMUP_ALL: ClassVar[Variants] = {"beam search": {"beam": 2}}
 
@@ -87,36 +87,101 @@ class Parser(ParserVerbs):
     )
     beam: int = option(default=1, help="The width of the beam search that predicts; 1 is greedy.", cli=False)
 
+    task_: ParsingTask = field(init=False)
+    prepared_: dict[str, int] = field(init=False)  # what had to be changed in the treebank
+    mended_: np.ndarray = field(init=False)  # sentences that had several roots
+
+    # --- data ---
+
+    def _data(self, X: Sequence[Sentence], y: Sequence[Tree] | None = None) -> Treebank:
+        corpus = self._corpus(X)
+        return Treebank(corpus) if y is None else self._columns(corpus, *checked_trees(X, y))
+
+    def _columns(self, corpus: Corpus, heads: np.ndarray, numbers: Any = NONE, names: Sequence[str] = ()) -> Treebank:
+        """Sentences and trees in columns as data."""
+        return Treebank(corpus, heads, numbers, names, self._roots(), self.punctuation)
+
+    def _roots(self) -> str:
+        """How many roots sentences of training may have."""
+        if self.warm_start and self.__sklearn_is_fitted__():
+            return self.task_.roots
+        if self.roots not in ("auto", *ROOTS):
+            raise ConfigurationError(f"unknown roots '{self.roots}': choose auto, {' or '.join(ROOTS)}")
+        return self.roots
+
+    def _format(self, layout: ParserColumns, **training: Any) -> TreebankFormat:
+        return TreebankFormat(layout, self._roots(), self.punctuation)
+
+    @property
+    def file_columns(self) -> ParserColumns:
+        """Where things are in files like those of training."""
+        use = {name: name for name in self.task_.columns if name != WORD}
+        found: ParserColumns = vars(self).get("columns_") or ParserColumns(use=use)
+        return found
+
     # --- training ---
 
     @exclusive
-    def fit(  # type: ignore[override]
-        self, X: Sequence[Sentence], y: Sequence[Tree], *, dev: tuple[Sequence[Sentence], Sequence[Tree]] | None = None
-    ) -> Parser:
-        """Train from scratch. With `dev` sentences and trees, the pass that parses them best is kept."""
-        corpus, trees = self._corpus(X), checked_trees(X, y)
-        check_lengths(corpus.offsets)
-        held = None if dev is None else (self._corpus(dev[0]), *checked_trees(*dev))
-        return self.fit_columns(corpus, *trees, dev=held)
+    def fit_columns(
+        self,
+        corpus: Corpus,
+        heads: np.ndarray,
+        numbers: np.ndarray,
+        names: Sequence[str],
+        *,
+        dev: Any = None,
+        **fitting: Any,
+    ) -> Self:
+        """Train on columns: heads counted from 0 within a sentence, -1 for the root; relations as numbers and names.
 
-    def fit_read(self, paths: list[str], dev: str | None, layout: ParserColumns, say: Say, **fitting: Any) -> Self:
-        """Train on treebanks."""
-        if by_workers(self, paths, dev):
-            return fit_own_files(self, paths, layout, dev, say, **fitting)
-        data, held, reading = read_treebanks(paths, dev, layout)
-        say(data.summary())
-        self.columns_ = data.columns
-        dev_data = None if held is None else (held.corpus, *held.trees)
-        self.fit_columns(data.corpus, *data.trees, dev=dev_data, **fitting)
-        for line in self.treebank_notes(data.place):
-            say(line)
-        self.training_facts_ = self.treebank_facts(data.corpus) | {"seconds_reading": reading}
+        `dev` is a corpus, heads, numbers and names likewise.
+        """
+        held = None if dev is None else self._columns(*dev)
+        return self._fit(self._columns(corpus, heads, numbers, names), held, **fitting)
+
+    @exclusive
+    def partial_fit(
+        self, X: Sequence[Sentence], y: Sequence[Tree] | None = None, classes: Sequence[str] | None = None
+    ) -> Self:
+        """Learn from the next sentences of a stream, in the given order.
+
+        The first call settles columns and templates. Relations that are new are learned from then on, so that `classes`
+        need not be named. A loaded parser goes on from the learner's state if its file has it, else from the weights. A
+        network learns from each call at once, so that its weights depend on how the data is cut.
+        """
+        if self.__sklearn_is_fitted__():
+            return super().partial_fit(X, y, classes)
+        first = unfitted(self).set_params(passes=1, shuffle=False, keep_state=self.is_linear).fit(X, y)
+        found = {name: value for name, value in vars(first).items() if name not in self._defaults()}
+        vars(self).update(found)
         return self
+
+    def _proposed(self, scan: TreebankScan, **fitting: Any) -> ParsingTask:
+        kind = ParsingTask if self.is_linear else NeuralParsingTask
+        return kind.propose(scan, self)
+
+    def _note(self, scan: TreebankScan, *, anew: bool, stream: bool = False) -> None:
+        self.note_values(scan.strings, anew=anew)
+        self.fingerprint_ = scan.fingerprint
+        if not stream:
+            self.prepared_, self.mended_ = scan.prepared.facts(), scan.prepared.mended
+            self.model_.about |= {"tokens": scan.tokens, "treebank": self.prepared_}
+
+    def _about_data(self) -> dict[str, Any]:
+        return {name: value for name, value in self.model_.about.items() if name in ("tokens", "treebank")}
+
+    def _choices(self) -> tuple[Any, ...]:
+        return *super()._choices(), None if self.prune == "auto" else self.prune or 0
+
+    def _facts(self) -> dict[str, Any]:
+        return {"relations": len(self.task_.plain), "actions": len(self.task_.actions)} | self.prepared_
+
+    def _remarks(self, data: TreebankFile) -> list[str]:
+        return self.treebank_notes(data.place)
 
     def treebank_facts(self, corpus: Corpus) -> dict[str, Any]:
         """The size of the treebank and of the task, and what had to be changed."""
-        sizes = {"relations": len(self.task_.plain), "actions": len(self.task_.actions)}
-        return sentence_counts(corpus) | sizes | self.prepared_
+        return sentence_counts(corpus) | self._facts()
 
     def treebank_notes(self, place: Callable[[int], str]) -> list[str]:
         """What in the treebank the parser cannot build, and what was done about it."""
@@ -141,207 +206,44 @@ class Parser(ParserVerbs):
             )
         return notes
 
-    @exclusive
-    def fit_columns(
-        self,
-        corpus: Corpus,
-        heads: np.ndarray,
-        numbers: np.ndarray,
-        names: Sequence[str],
-        *,
-        dev: Any = None,
-        **fitting: Any,
-    ) -> Parser:
-        """Train on columns: heads counted from 0 within a sentence, -1 for the root; relations as numbers and names.
-
-        `dev` is a corpus, heads, numbers and names likewise.
-        """
-        if self.roots not in ("auto", *ROOTS):
-            raise ConfigurationError(f"unknown roots '{self.roots}': choose auto, {' or '.join(ROOTS)}")
-        goes_on = self._goes_on()
-        roots = self.task_.roots if goes_on else self.roots
-        prepared = prepare(heads, numbers, names, corpus.offsets, roots)
-        if goes_on:
-            task, trees = with_treebank(self.task_, prepared, corpus.offsets)
-            task = task.grown_by(corpus)
-            fitting |= {"goes_on": True, "places": places_of(self.task_, task)}
-        else:
-            task = self._task(corpus, prepared)
-            trees = prepared.trees if task.labelling != "none" else self._bare(prepared)
-        weights = None if self.punctuation else (~punctuation(corpus)).astype(np.float64)
-        score = None
-        if dev is not None:
-            if dev[0].tokens == 0:
-                raise LolsError("there are no dev sentences to choose on: give some, or no dev data")
-            score = self.scorer(task, dev)
-
-        def judge(model: Model, part: Examples, chosen: np.ndarray) -> Judged:
-            at, offsets = runs(corpus.offsets, chosen)
-            return judged_heads(task, model, part, offsets, heads[at])
-
-        judges = Judges(judge, None if dev is None else partial(self.judged_by, task, dev))
-        self._train(task, lambda: task.examples(corpus, trees, weights), score, judges, **fitting)
-        self.prepared_ = {name: int(getattr(prepared, name)) for name in ("nonprojective", "lifted", "rare")}
-        self.prepared_ |= {"mended": int(prepared.mended.size)}
-        self.mended_ = prepared.mended
-        self._stream = self._model = None
-        self.note_strings(corpus, anew=not goes_on)
-        self.fingerprint_ = corpus.fingerprint(heads, numbers)
-        self.model_.about |= {"tokens": corpus.tokens, "treebank": self.prepared_}
-        return self
-
-    def scorer(self, task: ParsingTask, dev: Any) -> Callable[[Model], dict[str, float]]:
-        """The scores of models on dev data, which are a corpus, heads, numbers and names."""
-        parsed = task.parsing(dev[0])
-
-        def score(model: Model) -> dict[str, float]:
-            found = self._scores(task, parsed(model), *dev)
-            return {"uas": found.uas} | ({"las": found.las} if task.labelling != "none" else {})
-
-        return score
-
-    @exclusive
-    def partial_fit(self, X: Sequence[Sentence], y: Sequence[Tree]) -> Parser:  # type: ignore[override]
-        """Learn from the next sentences of a stream, in the given order.
-
-        The first call settles columns and templates. Relations that are new are learned from then on. A loaded parser
-        goes on from the learner's state if its file has it, else from the weights. A network learns from each call at
-        once, so that its weights depend on how the data is cut.
-        """
-        if not self.__sklearn_is_fitted__():
-            first = unfitted(self).set_params(passes=1, shuffle=False, keep_state=self.is_linear).fit(X, y)
-            found = {name: value for name, value in vars(first).items() if name not in self._defaults()}
-            vars(self).update(found)
-            return self
-        corpus, trees = self._corpus(X), checked_trees(X, y)
-        if corpus.tokens == 0:
-            return self
-        check_lengths(corpus.offsets)
-        task, made = taught_on(self.task_, *trees, corpus.offsets)
-        task = task.grown_by(corpus)
-        self._stream = self._stream_for(task, places_of(self.task_, task))
-        weights = None if self.punctuation else (~punctuation(corpus)).astype(np.float64)
-        self._stream.learn(task.examples(corpus, made, weights))
-        self.task_, self._model, self.fingerprint_ = task, None, ""
-        self.note_strings(corpus, anew=False)
-        return self
-
-    def _about_data(self) -> dict[str, Any]:
-        return {name: value for name, value in self.model_.about.items() if name in ("tokens", "treebank")}
-
-    def _choices(self) -> tuple[Any, ...]:
-        return *super()._choices(), None if self.prune == "auto" else self.prune or 0
-
-    def _task(self, corpus: Corpus, prepared: Prepared) -> ParsingTask:
-        labelling = self.labelling
-        if labelling not in ("auto", *LABELLINGS):
-            raise ConfigurationError(f"unknown labelling '{labelling}': choose auto, {', '.join(LABELLINGS)}")
-        if labelling == "auto":
-            labelling = "joint" if len({*prepared.right, *prepared.left}) > 1 else "none"
-        names, sides = prepared.names, (prepared.right, prepared.left, prepared.root)
-        options: Any = {"columns": tuple(corpus.columns), "roots": prepared.roots}
-        if not self.is_linear:  # a network gives relations to arcs by itself
-            if self.labelling not in ("auto", "none"):
-                raise ConfigurationError(
-                    f"labelling='{self.labelling}' has no effect: a neural policy labels arcs after the search; choose "
-                    "auto or none"
-                )
-            options |= {"vocabulary": self.network_vocabulary(corpus)}
-            labelling = labelling if labelling == "none" else NETWORK
-            neural: ParsingTask = self.neural_class()(names, *sides, labelling=labelling, **options)
-            return neural
-        options |= self.template_lines()
-        if labelling != "none":
-            return ParsingTask(names, *sides, labelling=labelling, **options)
-        arcs = {names[k].partition(ARROW)[0] for k in (*prepared.right, *prepared.left) if k != prepared.root}
-        arc = arcs.pop() if len(arcs) == 1 else UNLABELLED
-        return ParsingTask([arc, names[prepared.root]], [0], [0], 1, labelling=labelling, **options)
-
-    @classmethod
-    def neural_class(cls) -> Any:
-        """The class of the task of a neural policy."""
-        from lols.tasks.parsing.neural import NeuralParsingTask
-
-        return NeuralParsingTask
-
-    @staticmethod
-    def _bare(prepared: Prepared) -> Trees:
-        return Trees(prepared.trees.heads, (prepared.trees.heads < 0).astype(np.int64))
-
     # --- prediction ---
 
-    @on_snapshot
-    def predict(self, X: Sequence[Sentence], *, confidence: bool = False) -> Any:
-        """The tree of each sentence: a head, counted from 1, and a relation for each word.
-
-        With `confidence` a pair: the trees, and for each an array that says how likely each head is to be right. The
-        parser must be calibrated.
-        """
-        corpus = self._corpus(X)
-        trees, sure = self.predict_confident(corpus) if confidence else (self.predict_columns(corpus), None)
-        names = self.task_.plain
-        flat = [(h + 1, names[r]) for h, r in zip(trees.heads.tolist(), trees.relations.tolist(), strict=True)]
-        made = cut(flat, corpus.offsets)
-        return made if sure is None else (made, cut(sure, corpus.offsets))
-
-    @on_snapshot
-    def predict_confident(self, corpus: Corpus) -> tuple[Trees, np.ndarray]:
-        """Trees in columns, and how likely each head is to be right."""
+    def _predicted(self, data: Any, confidence: bool = False) -> tuple[Any, Any]:
         self._check_fitted()
-        self.calibrated()
-        if self.beam > 1:
+        self._check_beam()
+        if confidence:
+            self.calibrated()
+        if confidence and self.beam > 1:
             raise ConfigurationError("confidence is that of greedy parsing: leave out the beam")
-        if corpus.tokens == 0:
-            return self.predict_columns(corpus), np.zeros(0)
-        return parse_confidently(self.task_, corpus, self.model_)
-
-    @exclusive
-    def calibrate_with(self, X: Sequence[Sentence], y: Sequence[Tree]) -> Self:  # type: ignore[override]
-        """Fit confidences to labelled sentences that training did not see; returns the parser itself."""
-        self._check_fitted()
-        self._recalibrate({"heads": self.judged_columns(self._corpus(X), checked_trees(X, y)[0])})
-        return self
-
-    @on_snapshot
-    def scores(self, X: Sequence[Sentence]) -> list[StepScores]:
-        """All actions of all steps of each sentence: costs, and probabilities if the model is calibrated."""
-        corpus = self._corpus(X)
-        self._check_fitted()
-        return self._fitted.scores(self.task_.examples(corpus)) if len(X) else []
-
-    @on_snapshot
-    def judged_columns(self, corpus: Corpus, heads: np.ndarray) -> Judged:
-        """Which heads of labelled columns are right."""
-        check_enough(corpus.tokens)
-        return self.judged_by(self.task_, (corpus, heads), self._fitted)
-
-    def _knows_confidence(self) -> bool:
-        return super()._knows_confidence() and self.beam == 1
-
-    @staticmethod
-    def judged_by(task: ParsingTask, data: Any, model: Model) -> Judged:
-        """Which heads of labelled sentences a model finds."""
-        return judged_heads(task, model, task.examples(data[0]), data[0].offsets, data[1])
-
-    def predict_one(self, x: Sentence) -> list[tuple[int, str]]:
-        """The tree of one sentence."""
-        return self.predict([x])[0]
+        return self.task_.predicted(self._fitted, data, confidence=confidence, beam=self.beam)
 
     @on_snapshot
     def predict_columns(self, corpus: Corpus) -> Trees:
         """Heads of all words, counted from 0, -1 for the root, and the numbers of their relations (`relations_`)."""
-        self._check_fitted()
-        self._check_beam()
-        if corpus.tokens == 0:
-            return Trees(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        trees: Trees = self.task_.parsing(corpus, self.beam)(self._fitted)
+        trees: Trees = self._predicted(Treebank(corpus))[0]
         return trees
+
+    @on_snapshot
+    def predict_confident(self, corpus: Corpus) -> tuple[Trees, np.ndarray]:
+        """Trees in columns, and how likely each head is to be right."""
+        return self._predicted(Treebank(corpus), confidence=True)
+
+    def _knows_confidence(self) -> bool:
+        return super()._knows_confidence() and self.beam == 1
 
     @property
     def relations_(self) -> list[str]:
         """The names of the relations."""
         self._check_fitted()
         return list(self.task_.plain)
+
+    def searching(self, asked: Any) -> Self:
+        """The parser with a beam of another width, if one is asked for."""
+        if asked.beam is None:
+            return self
+        other = copy.copy(self)
+        other.beam = asked.beam
+        return other
 
     # --- scores ---
 
@@ -351,39 +253,92 @@ class Parser(ParserVerbs):
         return found.uas if self.task_.labelling == "none" else found.las
 
     @on_snapshot
-    def evaluate(self, X: Sequence[Sentence], y: Sequence[Tree], *, punctuation: bool = True) -> TreeScores:  # type: ignore[override]
+    def evaluate(
+        self, X: Sequence[Sentence], y: Sequence[Tree] | None = None, *, punctuation: bool = True
+    ) -> TreeScores:
         """UAS, LAS, CLAS, whole sentences and single relations, as the CoNLL 2018 scorer counts."""
-        return self.evaluate_columns(self._corpus(X), *checked_trees(X, y), punctuation=punctuation)
+        return self._scored(self._data(X, y), punctuation)
 
     @on_snapshot
     def evaluate_columns(
         self, corpus: Corpus, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str], *, punctuation: bool = True
     ) -> TreeScores:
         """The same on columns; without `punctuation`, words that are all punctuation do not count."""
+        return self._scored(self._columns(corpus, heads, numbers, names), punctuation)
+
+    def _scored(self, data: Treebank, punctuation: bool) -> TreeScores:
         self._check_fitted()
-        check_words(corpus)
-        knows = self._knows_confidence()
-        trees, sure = self.predict_confident(corpus) if knows else (self.predict_columns(corpus), None)
-        found = self._scores(self.task_, trees, corpus, heads, numbers, names, count_punctuation=punctuation)
-        return found if sure is None else found._replace(reliability=Reliability.of(sure, trees.heads == heads))
+        check_words(data.corpus)
+        trees, sure = self._predicted(data, self._knows_confidence())
+        found = self.task_.tree_scores(trees, data, count_punctuation=punctuation)
+        return found if sure is None else found._replace(reliability=Reliability.of(sure, trees.heads == data.heads))
 
-    @staticmethod
-    def _scores(
-        task: ParsingTask,
-        trees: Trees,
-        corpus: Corpus,
-        heads: np.ndarray,
-        numbers: np.ndarray,
-        names: Sequence[str],
-        count_punctuation: bool = True,
-    ) -> TreeScores:
-        """Relations of the file and of the parser in one list of names."""
-        both = list(dict.fromkeys([*task.plain, *names]))
-        gold = np.array([both.index(name) for name in names], np.int64)[numbers]
-        counted = None if count_punctuation else ~punctuation(corpus)
-        return tree_scores(heads, gold, trees.heads, trees.relations, both, corpus.offsets, counted=counted)
+    def _evaluated(self, data: Treebank, asked: Any) -> Scores:
+        from lols.tasks.parsing.show import ParserScores
 
-    # --- files ---
+        labelled = self.task_.labelling != "none"
+        return ParserScores(self._scored(data, asked.punctuation), labelled, asked.punctuation)
+
+    @on_snapshot
+    def judged_columns(self, corpus: Corpus, heads: np.ndarray) -> Judged:
+        """Which heads of labelled columns are right."""
+        return self._judged(self._columns(corpus, heads))["heads"]
+
+    @on_snapshot
+    def judged_file(self, path: str, **options: Any) -> Mapping[str, Judged]:
+        """Which heads of a treebank are right."""
+        check_sample(options)
+        return super().judged_file(path, **options)
+
+    # --- reports ---
+
+    @on_snapshot
+    def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
+        """Show how a sentence is parsed: the tree, and every action with its stack, its buffer and its deviations."""
+        from lols.tasks.parsing.explain import explain_parse, read_tree
+        from lols.tasks.parsing.show import ParserReport
+
+        columns, asked = self.asked("explain", options)
+        parser = self.taught_by(asked.reference)
+        corpus, tree, count = read_tree(parser, path, number, columns)
+        parse = explain_parse(parser, corpus, tree, roll_out=asked.roll_out, beta=asked.beta)
+        return ParserReport(self.named, path, VERBS.one, number, count, parse, asked).written()
+
+    def inspected(self, values: dict[str, Any], asked: LabelOptions) -> VerbReport:
+        """A report on a model file, with the features that speak for each action."""
+        if not self.is_linear:
+            return super().inspected(values, asked)
+        from lols.tasks.parsing.inspect import inspect_parser
+
+        return inspect_parser(self, values, asked)
+
+    def _case(self, data: Treebank, reference: str | None, limit: int | None, seed: int) -> Case:
+        missing = [name for name in self.task_.columns if name not in data.corpus.columns]
+        if missing:
+            raise LolsError(f"the parser looks at the column '{missing[0]}', which is not there")
+        case = super()._case(data, reference, limit, seed)
+        if self.beam == 1:
+            return case
+        return replace(case, notes=(*case.notes, f"The greedy search is judged, not the beam of {self.beam}."))
+
+    # --- compilation ---
+
+    def prepare(self) -> None:
+        """Parse three words, and write them."""
+        super().prepare()
+        sentences = conll.parse(THREE_WORDS, ["form", "head", "deprel"], format="conllu")
+        words = intern(Texts(sentences.buffer, sentences.begin[0], sentences.end[0]))
+        trees = self.predict_columns(Corpus(dict.fromkeys(self.task_.columns, words), sentences.offsets))
+        conll.replace_columns(sentences, tree_changes(ParserColumns(), trees, self.task_.plain))
+
+    def rehearse(self) -> None:
+        """Train on a few sentences, and predict."""
+        words = [[f"w{k * n % 5}" for k in range(2 + n)] for n in range(8)]
+        trees = [[(n, "next" if n else "root") for n in range(len(sentence))] for sentence in words]
+        self.fit(words, trees, dev=(words, trees)).evaluate(words, trees)
+        self.prepare()
+
+    # --- model files ---
 
     def _more_contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What had to be changed in the treebank."""
@@ -392,16 +347,13 @@ class Parser(ParserVerbs):
 
     @classmethod
     def _described(cls, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> ParsingTask:
-        kind: Any = cls.neural_class() if task["options"].get("policy") == "neural" else ParsingTask
-        made: ParsingTask = kind.from_description(task, tensors)
-        return made
+        kind = NeuralParsingTask if is_neural(task) else ParsingTask
+        return kind.from_description(task, tensors)
 
     def _restore(self, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
         super()._restore(task, tensors)
         self._check_beam()
         self.prepared_ = {str(name): int(count) for name, count in dict(task["treebank"]).items()}
-
-    # --- helpers ---
 
     def _check_beam(self) -> None:
         check_whole("beam", self.beam, most=MOST_BEAM)

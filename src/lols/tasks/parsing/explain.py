@@ -20,10 +20,9 @@ from lols.io.strings import Texts
 from lols.tasks.explain import DRAWN, FollowedPath, draws_policies, follow
 from lols.tasks.parsing.files import cut_columns
 from lols.tasks.parsing.input import checked_trees, punctuation
-from lols.tasks.parsing.inspect import KINDS, action_name
 from lols.tasks.parsing.options import ParserColumns
 from lols.tasks.parsing.space import DEPTH, LABEL, NEXT, PENDING, RIGHT, SHIFT, on_stack
-from lols.tasks.parsing.task import NETWORK
+from lols.tasks.parsing.task import KINDS, NETWORK
 from lols.tasks.parsing.treebank import Trees, taught
 from lols.tasks.parsing.trees import read_heads, require_trees
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
@@ -241,7 +240,7 @@ def _states(space: Any, examples: Examples, taken: np.ndarray) -> Any:
 def _steps(
     task: Any, examples: Examples, path: FollowedPath, liked: Sequence[Sequence[int]] | None
 ) -> tuple[Step, ...]:
-    names, made = [action_name(task, a) for a in range(len(task.actions))], []
+    names, made = [task.action_name(0, a) for a in range(len(task.actions))], []
     states = _states(task.space, examples, path.taken)
     for k, (state, action) in enumerate(zip(states, path.taken.tolist(), strict=False)):
         good = () if liked is None else liked[k]

@@ -3,52 +3,57 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from lols.contract.threads import Threads
-from lols.errors import LolsError, short
+from lols.errors import ConfigurationError, LolsError, short
 from lols.io import conll
 from lols.io.conll import Sentences
 from lols.io.strings import Column, Texts, intern
+from lols.tasks.parsing.data import USUAL, Treebank, TreebankScan
 from lols.tasks.parsing.input import wrong_relation
 from lols.tasks.parsing.options import ParserColumns
 from lols.tasks.parsing.treebank import UNLABELLED, Trees
 from lols.tasks.parsing.trees import read_heads, require_trees
 from lols.tasks.pieces import PIECE, in_order, joined, line_of
 from lols.tasks.replay import thinned
-from lols.tasks.tokens.corpus import WORD, Corpus
+from lols.tasks.tokens.corpus import WORD, Corpus, sentence_counts
 from lols.training.clock import Clock
 
 NOTHING = "_"
 Changes = dict[str, tuple[Sequence[str], np.ndarray]]  # labels and their numbers, by column
-USUAL = ("upos", "xpos", "feats")  # what a parser looks at, if a file has it
 
 
-@dataclass
-class Treebank:
+@dataclass(frozen=True)
+class TreebankFile(Treebank):
     """The sentences of one or several files, with their trees."""
 
-    corpus: Corpus
-    heads: np.ndarray
-    numbers: np.ndarray
-    names: list[str]
-    columns: ParserColumns
+    layout: ParserColumns = field(default_factory=ParserColumns)
     files: list[Sentences] = field(default_factory=list)
+    seconds: float = 0.0  # that reading took
 
     @property
-    def trees(self) -> tuple[np.ndarray, np.ndarray, list[str]]:
-        """Heads, numbers of relations, and their names."""
-        return self.heads, self.numbers, self.names
+    def use(self) -> Mapping[str, str]:
+        """The further columns."""
+        return dict(self.layout.use or {})
 
     def summary(self) -> str:
         """The size of the treebank, in one line."""
         used = ", ".join(name for name in self.corpus.columns if name != WORD) or "words only"
-        sentences = f"{self.corpus.offsets.size - 1:,} sentences, {self.corpus.tokens:,} tokens"
+        sentences = f"{len(self):,} sentences, {self.size:,} tokens"
         return f"{sentences}, {len(self.names)} relations, using {used}"
+
+    def remarks(self, held: TreebankFile | None) -> list[str]:
+        """What is to be said of training data."""
+        return [self.summary()]
+
+    def facts(self) -> dict[str, Any]:
+        """How much there is."""
+        return sentence_counts(self.corpus)
 
     def place(self, sentence: int) -> str:
         """File, sentence and line of a sentence, in words."""
@@ -57,6 +62,53 @@ class Treebank:
                 return f"{one.path}, sentence {sentence + 1} (line {one.lines[one.offsets[sentence]]})"
             sentence -= one.offsets.size - 1
         raise IndexError(sentence)
+
+
+@dataclass(frozen=True)
+class TreebankFormat:
+    """Treebanks: reads them, here or on a worker, and writes what was predicted."""
+
+    layout: ParserColumns
+    roots: str = "auto"
+    punctuation: bool = True
+
+    def settled(self, paths: Sequence[str | os.PathLike[str]]) -> Self:
+        """The same: what is left open depends on all files."""
+        return self
+
+    def agreed(self, known: Any) -> Self:
+        """The format for files with these columns, of those that were left open."""
+        return replace(self, layout=replace(self.layout, use=dict(known.use)))
+
+    def read(self, paths: Sequence[str | os.PathLike[str]]) -> TreebankFile:
+        """The sentences of treebanks, and their trees."""
+        clock = Clock()
+        files = read_treebank(paths, self.layout)
+        seconds = clock.working()
+        return replace(treebank(files, self.layout), roots=self.roots, punctuation=self.punctuation, seconds=seconds)
+
+    def scan(self, path: str) -> TreebankScan:
+        """What is to be known of one file."""
+        data = self.read([path])
+        scan = data.scan()
+        styles = ("one", "many") if self.roots == "auto" else (self.roots,)
+        counts = {roots: scan.counts.get(roots) or data.counted(roots) for roots in styles}
+        return replace(scan, counts=counts, use=data.use, corpus=None)
+
+    def pieces(self, path: str | os.PathLike[str], *, size: int = PIECE) -> Iterator[Sentences]:
+        """A file that need not have trees, piece by piece."""
+        return tree_pieces(path, self.layout, list(dict(self.layout.use or {}).values()), needed=True, size=size)
+
+    def inputs(self, piece: Sentences) -> Treebank:
+        """The sentences of a piece."""
+        check_ids(piece, 3)
+        return Treebank(Corpus(cut_columns(piece, [WORD, "", "", "", *(self.layout.use or {})]), piece.offsets))
+
+    def write(self, piece: Sentences, problem: Any, outputs: Any, sure: Any) -> bytes:
+        """The piece with its trees replaced; all else stays as it is, byte for byte."""
+        if piece.lines.size == 0:
+            return piece.buffer.tobytes()
+        return changed(piece, tree_changes(self.layout, outputs, problem.plain), {} if sure is None else {"head": sure})
 
 
 def read_treebank(paths: Sequence[str | os.PathLike[str]], columns: ParserColumns) -> list[Sentences]:
@@ -71,19 +123,15 @@ def read_treebank(paths: Sequence[str | os.PathLike[str]], columns: ParserColumn
 
 def read_treebanks(
     paths: Sequence[str], dev: str | None, columns: ParserColumns
-) -> tuple[Treebank, Treebank | None, float]:
+) -> tuple[TreebankFile, TreebankFile | None, float]:
     """Training data, dev data if there are any, and the seconds that reading took."""
-    clock = Clock()
-    files = read_treebank(paths, columns)
-    reading = clock.working()
-    data = treebank(files, columns)
-    clock = Clock()
-    dev_files = read_treebank([dev], data.columns) if dev else None
-    reading += clock.working()
-    return data, treebank(dev_files, data.columns) if dev_files else None, reading
+    form = TreebankFormat(columns)
+    data = form.read(paths)
+    held = None if dev is None else form.agreed(data).read([dev])
+    return data, held, data.seconds + (0.0 if held is None else held.seconds)
 
 
-def treebank(files: Sequence[Sentences], columns: ParserColumns) -> Treebank:
+def treebank(files: Sequence[Sentences], columns: ParserColumns) -> TreebankFile:
     """Files as a corpus and trees; what the columns left open is settled."""
     heads = []
     for one in files:
@@ -105,9 +153,8 @@ def treebank(files: Sequence[Sentences], columns: ParserColumns) -> Treebank:
     if columns.use is None:
         made = _filled(made)
         columns = replace(columns, use={name: name for name in made if name != WORD})
-    return Treebank(
-        Corpus(made, whole.offsets), np.concatenate(heads), relations.numbers, strings, columns, list(files)
-    )
+    corpus, numbers = Corpus(made, whole.offsets), relations.numbers
+    return TreebankFile(corpus, np.concatenate(heads), numbers, strings, layout=columns, files=list(files))
 
 
 def check_ids(sentences: Sentences, column: int) -> None:
@@ -150,32 +197,6 @@ def _filled(made: dict[str, Column]) -> dict[str, Column]:
     return {name: kept[name] for name in made if name in kept}
 
 
-def parse_pieces(
-    parser: Any,
-    path: str | os.PathLike[str],
-    columns: ParserColumns,
-    *,
-    threads: Threads = None,
-    size: int = PIECE,
-    confidence: bool = False,
-) -> Iterator[tuple[bytes, int]]:
-    """The file with heads and relations replaced by predictions, piece by piece, and how many tokens each has.
-
-    With `confidence`, that in heads is written as well.
-    """
-    use = dict(columns.use or {})
-
-    def predict(piece: Sentences) -> tuple[Changes, dict[str, np.ndarray]]:
-        corpus, sure = Corpus(cut_columns(piece, [WORD, "", "", "", *use]), piece.offsets), {}
-        if confidence:
-            trees, sure["head"] = parser.predict_confident(corpus)
-        else:
-            trees = parser.predict_columns(corpus)
-        return tree_changes(columns, trees, parser.task_.plain), sure
-
-    return changed_pieces(path, columns, list(use.values()), predict, needed=True, threads=threads, size=size)
-
-
 def changed_pieces(
     path: str | os.PathLike[str],
     columns: ParserColumns,
@@ -191,25 +212,36 @@ def changed_pieces(
     `predict` is given word, head, relation, id and the other columns, which may be missing unless they are `needed`. It
     returns what to change, and confidences to be added.
     """
-    wanted = [columns.word, columns.head, columns.relation, "id", *others]
-    pieces = conll.chunks(path, wanted, format=columns.format, header=columns.header, optional=wanted[1:], size=size)
 
     def work(piece: Sentences) -> tuple[bytes, int]:
+        if piece.lines.size == 0:
+            return piece.buffer.tobytes(), 0
+        check_ids(piece, 3)
+        return changed(piece, *predict(piece)), piece.lines.size
+
+    return in_order(work, tree_pieces(path, columns, others, needed=needed, size=size), threads)
+
+
+def tree_pieces(
+    path: str | os.PathLike[str], columns: ParserColumns, others: Sequence[str], *, needed: bool, size: int
+) -> Iterator[Sentences]:
+    """A file piece by piece, with columns for trees; other columns may be missing unless they are `needed`."""
+    wanted = [columns.word, columns.head, columns.relation, "id", *others]
+    how: Any = {"format": columns.format, "header": columns.header, "optional": wanted[1:], "size": size}
+    for piece in conll.chunks(path, wanted, **how):
         missing = next((name for name in others if needed and is_missing(piece, name)), None)
         if missing is not None:
             raise LolsError(
                 f"{piece.path}: there is no column {missing!r}, which the parser uses; tag the file first, or use a "
                 "pipeline, which tags words itself"
             )
-        piece = with_columns(piece, columns.head)
-        if piece.lines.size == 0:
-            return piece.buffer.tobytes(), 0
-        check_ids(piece, 3)
-        changes, sure = predict(piece)
-        data = conll.replace_columns(piece, changes)
-        return conll.add_confidence(data, piece, sure) if sure else data, piece.lines.size
+        yield with_columns(piece, columns.head)
 
-    return in_order(work, pieces, threads)
+
+def changed(piece: Sentences, changes: Changes, sure: Mapping[str, np.ndarray]) -> bytes:
+    """A piece with other columns, and with confidences if there are any."""
+    data: bytes = conll.replace_columns(piece, changes)
+    return conll.add_confidence(data, piece, sure) if sure else data
 
 
 def is_missing(piece: Sentences, column: str) -> bool:
@@ -236,3 +268,9 @@ def tree_changes(columns: ParserColumns, trees: Trees, names: Sequence[str]) -> 
     """What `conll.replace_columns` must change to write trees."""
     numbers = [str(n) for n in range(int(trees.heads.max(initial=-1)) + 2)]
     return {columns.head: (numbers, trees.heads + 1), columns.relation: (names, trees.relations)}
+
+
+def check_sample(options: Mapping[str, Any]) -> None:
+    """Raise an error if options of calibration have no effect."""
+    if "relation" in options:
+        raise ConfigurationError("--relation has no effect: confidence is in heads, not in relations; leave it out")

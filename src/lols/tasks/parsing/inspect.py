@@ -14,7 +14,7 @@ from lols.kernels.hashing import mix
 from lols.tasks.inspect import MOST_TEMPLATES, Inspection, column_text, speaking_columns
 from lols.tasks.parsing import space as parsing
 from lols.tasks.parsing.options import VERBS
-from lols.tasks.parsing.task import NETWORK, ParsingTask, placeless
+from lols.tasks.parsing.task import KINDS, ParsingTask, placeless
 from lols.tasks.parsing.templates import ParsingTemplate, template_factor
 from lols.tasks.parsing.treebank import ARROW
 from lols.tasks.tokens.attributes import Attribute, hash_text
@@ -24,7 +24,6 @@ from lols.tasks.tokens.feature_names import Chain, Names, Values, attribute_link
 from lols.tasks.tokens.options import LabelOptions
 from lols.tasks.verbs import some_of
 
-KINDS = {parsing.SHIFT: "Shift", parsing.RIGHT: "Right", parsing.LEFT: "Left", parsing.LABEL: "Label"}
 SHOWN = 10  # actions besides Shift, where there are more
 LARGEST_SET = 3  # relations of a set that is named
 BITS = 31  # of a set
@@ -34,7 +33,7 @@ ROWS = 1 << 16
 def inspect_parser(parser: Any, values: dict[str, Any], asked: LabelOptions) -> ParserInspection:
     """What is in the file of a parser; `asked.label` names actions, or relations for all actions that give them."""
     values |= {"relations": parser.relations_, "vocabulary": len(parser.vocabulary_), "unnamed_templates": []}
-    names = values["action_names"] = [action_name(parser.task_, a) for a in range(len(parser.task_.actions))]
+    names = values["action_names"] = [parser.task_.action_name(0, a) for a in range(len(parser.task_.actions))]
     chosen, policy = _chosen(names, asked.label), parser.model_.policy
     if asked.top and not policy.thresholds:
         columns = {names[action]: action for action in chosen or _weightiest(policy, names)}
@@ -64,21 +63,6 @@ class ParserInspection(Inspection):
         lifted = f", {facts['lifted']:,} words lifted" if facts.get("lifted") else ""
         mended = f"; {facts['mended']:,} had several roots" if facts.get("mended") else ""
         yield "treebank", f"{facts.get('nonprojective', 0):,} sentences not projective{lifted}{mended}"
-
-
-def action_name(task: ParsingTask, action: int) -> str:
-    """An action as it is shown: its kind, and the relation that it gives.
-
-    >>> [action_name(ParsingTask(["det", "root"], [0], [0], 1), k) for k in range(3)]
-    ['Shift', 'Right det', 'Left det']
-    """
-    kind, relation, _ = task.actions[action]
-    plain = (
-        kind == parsing.SHIFT
-        or task.labelling in ("none", NETWORK)
-        or (task.labelling == "second" and kind != parsing.LABEL)
-    )
-    return KINDS[kind] if plain else f"{KINDS[kind]} {task.relations[relation]}"
 
 
 def _chosen(names: Sequence[str], wanted: Sequence[str] | None) -> list[int]:

@@ -8,8 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lols.contract.choosing import runs
+from lols.errors import ConfigurationError
 from lols.kernels.hashing import mix
 from lols.kernels.kernel import kernel
+from lols.tasks.parsing.data import Treebank, TreebankScan
 from lols.tasks.parsing.space import (
     DEPTH,
     FIELDS,
@@ -79,6 +81,23 @@ class NeuralParsingTask(ParsingTask):
     def __init__(self, *arguments: Any, vocabulary: NetworkVocabulary, **options: Any):
         super().__init__(*arguments, **options | {"templates": []})
         self.vocabulary = vocabulary
+
+    @classmethod
+    def chosen_labelling(cls, scan: TreebankScan, options: Any) -> tuple[str, dict[str, Any]]:
+        """A network gives relations to arcs by itself."""
+        if options.labelling not in ("auto", "none"):
+            raise ConfigurationError(
+                f"labelling='{options.labelling}' has no effect: a neural policy labels arcs after the search; choose "
+                "auto or none"
+            )
+        assert scan.corpus is not None
+        alone = options.labelling == "none" or scan.prepared.labels < 2
+        return "none" if alone else NETWORK, {"vocabulary": options.network_vocabulary(scan.corpus)}
+
+    def notes(self, data: Treebank) -> list[str]:
+        """What is changed in trees before they are learned, and what losses count."""
+        network = ["Losses count heads: the network labels arcs after the search."]
+        return [*super().notes(data), *(network if self.labelling == NETWORK else [])]
 
     def parsed_templates(self) -> list[ParsingTemplate]:
         """None: the network looks at words."""

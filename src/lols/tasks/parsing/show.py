@@ -43,7 +43,7 @@ class ParserScores:
     punctuation: bool
     tags: Mapping[str, float] = field(default_factory=dict)
     tagged: int = 0  # words with tags; punctuation always counts among them
-    reliability: Mapping[str, Reliability] = field(default_factory=dict)  # of the confidence in tags
+    of_tags: Mapping[str, Reliability] = field(default_factory=dict)  # of the confidence in tags
 
     @classmethod
     def of_parts(cls, parts: Sequence[ParserScores]) -> ParserScores:
@@ -53,16 +53,16 @@ class ParserScores:
 
         first, tagged = parts[0], sum(part.tagged for part in parts)
         tags = {name: sum(round(part.tags[name] * part.tagged) for part in parts) / tagged for name in first.tags}
-        sure = {name: added(part.reliability.get(name) for part in parts) for name in first.reliability}
+        sure = {name: added(part.of_tags.get(name) for part in parts) for name in first.of_tags}
         known = {name: seen for name, seen in sure.items() if seen is not None}
         whole = TreeScores.of_parts([part.scores for part in parts])
         return cls(whole, first.labelled, first.punctuation, tags, tagged, known)
 
     @property
-    def confidence(self) -> dict[str, Reliability]:
+    def reliability(self) -> dict[str, Reliability]:
         """How reliable confidence is, in heads and in each column of tags; empty if it is unknown."""
         heads = self.scores.reliability
-        return {} if heads is None else {"head": heads, **self.reliability}
+        return {} if heads is None else {"head": heads, **self.of_tags}
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as `--json` prints them."""
@@ -71,8 +71,8 @@ class ParserScores:
         counts = {"tokens": self.scores.words, "sentences": self.scores.sentences}
         if self.scores.reliability is not None:
             plain |= self.scores.reliability.as_dict()
-        if self.reliability:
-            plain["calibration_errors"] = {name: seen.error for name, seen in self.confidence.items()}
+        if self.of_tags:
+            plain["calibration_errors"] = {name: seen.error for name, seen in self.reliability.items()}
         return ({"tags": dict(self.tags)} if self.tags else {}) | counts | plain | {"relations": relations}
 
     def show(self, console: Console, *, whole: bool = False) -> None:
@@ -89,7 +89,7 @@ class ParserScores:
             write(console, f"CLAS {100 * found['clas']:.2f}")
         right = f"sentences without a mistake: {100 * found['exact_heads']:.2f} % by heads"
         write(console, right + (f", {100 * found['exact']:.2f} % with relations" if self.labelled else ""))
-        for name, seen in self.confidence.items():
+        for name, seen in self.reliability.items():
             show_calibration(console, seen, f"confidence in {name}")
         if self.labelled:
             write(console)

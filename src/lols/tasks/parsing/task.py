@@ -8,23 +8,38 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from lols.contract.choosing import runs, some
 from lols.contract.examples import Examples, Items, Ragged, Scalar
 from lols.contract.space import Reference, SearchSpace, Sizes
-from lols.errors import ConfigurationError
+from lols.errors import ConfigurationError, LolsError
 from lols.kernels.hashing import mix
 from lols.kernels.kernel import kernel
+from lols.tasks.parsing.data import Treebank, TreebankScan
 from lols.tasks.parsing.defaults import default_parsing_templates
+from lols.tasks.parsing.input import punctuation
+from lols.tasks.parsing.scores import TreeScores, tree_scores
 from lols.tasks.parsing.space import ANY, FIELDS, FUNCTIONS, HEADER, LABEL, LEFT, NEVER, ONLY, RIGHT, SHIFT
 from lols.tasks.parsing.teachers import references
 from lols.tasks.parsing.templates import ParsingTemplate, TemplatePlace, arrays, parse_parsing_templates
-from lols.tasks.parsing.treebank import Relations, Trees
-from lols.tasks.problem import Defaults
+from lols.tasks.parsing.treebank import (
+    ARROW,
+    UNLABELLED,
+    Relations,
+    Taught,
+    Trees,
+    places_in_sentences,
+    prepare,
+    taught_as,
+)
+from lols.tasks.problem import Defaults, HeldOut
 from lols.tasks.tokens.attributes import NOTHING, Attribute, attribute_values, hash_text
 from lols.tasks.tokens.corpus import Corpus
 from lols.tasks.tokens.encoding import key
 from lols.tasks.tokens.task import TokenTask
+from lols.training.calibration import Judged, most_judged
 from lols.training.model import Model
 
+KINDS = {SHIFT: "Shift", RIGHT: "Right", LEFT: "Left", LABEL: "Label"}
 HASHING = 1  # to be raised when features get other numbers: models trained before would not know them again
 LABELLINGS = ("joint", "second", "none")
 NETWORK = "network"  # arcs are decided by the search, and their relations by the network afterwards
@@ -175,7 +190,71 @@ class ParsingTask(TokenTask):
         """The paper's teachers."""
         return references()
 
+    # --- from data ---
+
+    @classmethod
+    def propose(cls, scan: TreebankScan, options: Any) -> Self:
+        """The task that a treebank poses, where the options of a parser leave something open."""
+        if options.labelling not in ("auto", *LABELLINGS):
+            choices = ", ".join(LABELLINGS)
+            raise ConfigurationError(f"unknown labelling '{options.labelling}': choose auto, {choices}")
+        prepared = scan.prepared
+        names, sides, root = prepared.names, (prepared.right, prepared.left), prepared.root
+        labelling, more = cls.chosen_labelling(scan, options)
+        more |= {"labelling": labelling, "columns": tuple(scan.strings), "roots": prepared.roots}
+        if labelling == "none" and options.is_linear:
+            arcs = {names[k].partition(ARROW)[0] for k in (*prepared.right, *prepared.left) if k != root}
+            arc = arcs.pop() if len(arcs) == 1 else UNLABELLED
+            names, sides, root = [arc, names[root]], ([0], [0]), 1
+        return cls(names, *sides, root, **more)
+
+    @classmethod
+    def chosen_labelling(cls, scan: TreebankScan, options: Any) -> tuple[str, dict[str, Any]]:
+        """When relations are decided, and the options that go with it."""
+        labelling = options.labelling
+        if labelling == "auto":
+            labelling = "joint" if scan.prepared.labels > 1 else "none"
+        return labelling, options.template_lines()
+
+    def grown(self, data: Treebank, classes: Sequence[str] | None = None) -> tuple[Self, np.ndarray]:
+        """The task with further relations, whose actions come after those so far, and with further words.
+
+        Of a treebank, the ways in which words are lifted are learned as well; of the next sentences of a stream, for
+        which `classes` are given, only those that are known.
+        """
+        made = self
+        if self.labelling != "none":
+            if classes is None:
+                names = prepare(data.counted(self.roots), data.size, self.roots).names
+            else:
+                used = np.unique(data.numbers[data.heads >= 0]).tolist()
+                names = [*classes, *(data.names[k] for k in used)]
+            made = self._with_actions(list(dict.fromkeys([*self.relations, *names])), data)
+        number = {action: k for k, action in enumerate(made.actions)}
+        return made.grown_by(data.corpus), np.array([number[action] for action in self.actions], np.int64)
+
+    def _with_actions(self, names: list[str], data: Treebank) -> Self:
+        """The task with these relations, and with the actions that the trees need."""
+        trees, own = self.taught(data, names).trees, places_in_sentences(data.corpus.offsets)
+        labelled = trees.relations >= 0
+        right, left = list(self.right), list(self.left)
+        for numbers, side in ((right, (trees.heads >= 0) & (trees.heads < own)), (left, trees.heads > own)):
+            numbers += [r for r in np.unique(trees.relations[labelled & side]).tolist() if r not in numbers]
+        if names == self.relations and (right, left) == (self.right, self.left):
+            return self
+        return type(self)(names, right, left, self.root, **self.options())
+
     # --- examples ---
+
+    def taught(self, data: Treebank, relations: Sequence[str] | None = None) -> Taught:
+        """The trees of a treebank as they are learned, with these relations or those of the task."""
+        return taught_as(relations or self.relations, self.labelling, data.projected(self.roots))
+
+    def examples_of(self, data: Treebank, *, truth: bool = True) -> Examples:
+        """The sentences, and their trees."""
+        return (
+            self.examples(data.corpus, self.taught(data).trees, data.weights) if truth else self.examples(data.corpus)
+        )
 
     def examples(self, corpus: Corpus, trees: Trees | None = None, weights: np.ndarray | None = None) -> Examples:
         """Encode sentences; `weights` say how much each word's head counts, 1 unless given."""
@@ -292,6 +371,88 @@ class ParsingTask(TokenTask):
     def _named(self) -> Relations:
         return Relations(self.relations)
 
+    # --- what the estimator asks for ---
+
+    def action_name(self, place: int, action: int) -> str:
+        """An action as it is shown: its kind, and the relation that it gives.
+
+        >>> [ParsingTask(["det", "root"], [0], [0], 1).action_name(0, k) for k in range(3)]
+        ['Shift', 'Right det', 'Left det']
+        """
+        kind, relation, _ = self.actions[action]
+        later = self.labelling == "second" and kind != LABEL
+        plain = kind == SHIFT or later or self.labelling in ("none", NETWORK)
+        return KINDS[kind] if plain else f"{KINDS[kind]} {self.relations[relation]}"
+
+    def notes(self, data: Treebank) -> list[str]:
+        """What is changed in trees before they are learned."""
+        gold, notes = self.taught(data), []
+        if gold.mended:
+            notes.append(f"Sentences with several roots: {gold.mended:,}; all but the first root are attached to it.")
+        if gold.lifted:
+            lifted = f"Words lifted to make trees projective: {gold.lifted:,}"
+            notes.append(f"{lifted}; losses are those of the trees as taught.")
+        if gold.unseen:
+            notes.append(f"Never seen in training, and so always wrong: {', '.join(gold.unseen)}.")
+        return notes
+
+    def predicted(
+        self, model: Model, data: Treebank, *, confidence: bool = False, beam: int = 1
+    ) -> tuple[Trees, np.ndarray | None]:
+        """Trees, and how likely each head is to be right; a beam of 1 is greedy."""
+        corpus = data.corpus
+        if data.size == 0:
+            return Trees(np.zeros(0, np.int64), np.zeros(0, np.int64)), np.zeros(0) if confidence else None
+        if not confidence:
+            return self.parsing(corpus, beam)(model), None
+        calibration = model.calibrated()
+        run = model.run(self.examples(corpus), temperature=calibration.temperature)
+        actions = run.all_actions()
+        sure = calibration.confidence(run.all_shares()[self.replay(actions, corpus.offsets)[1]])
+        if self.labelling == NETWORK:  # which gives labels while it remembers the words
+            return self.parsing(corpus)(model), sure
+        return self.parses(actions, corpus.offsets), sure
+
+    def named(self, outputs: Trees) -> list[tuple[int, str]]:
+        """Heads, counted from 1, with the names of relations."""
+        names = self.plain
+        return [(h + 1, names[r]) for h, r in zip(outputs.heads.tolist(), outputs.relations.tolist(), strict=True)]
+
+    def held_out(self, data: Treebank) -> HeldOutTreebank:
+        """Sentences that nothing is learned from."""
+        if data.size == 0:
+            raise LolsError("there are no dev sentences to choose on: give some, or no dev data")
+        return HeldOutTreebank(self, data, truth=False)
+
+    def scores(self, model: Model, held: Any) -> dict[str, float]:
+        """UAS, and LAS where relations are learned."""
+        found = self.tree_scores(held.parsed(model), held.data)
+        return {"uas": found.uas} | ({"las": found.las} if self.labelling != "none" else {})
+
+    def tree_scores(self, trees: Trees, data: Treebank, *, count_punctuation: bool = True) -> TreeScores:
+        """How good trees are; relations of the data and of the parser are in one list of names."""
+        both = list(dict.fromkeys([*self.plain, *data.names]))
+        gold = np.array([both.index(name) for name in data.names], np.int64)[data.numbers]
+        counted = None if count_punctuation else ~punctuation(data.corpus)
+        offsets = data.corpus.offsets
+        return tree_scores(data.heads, gold, trees.heads, trees.relations, both, offsets, counted=counted)
+
+    def judged(self, model: Model, examples: Examples, data: Treebank, chosen: np.ndarray | None = None) -> Judged:
+        """The steps that decide on heads, as many as a calibration needs, and which of these are right."""
+        heads, offsets = data.heads, data.corpus.offsets
+        if chosen is not None:
+            at, offsets = runs(offsets, chosen)
+            heads = heads[at]
+        count = int(np.searchsorted(offsets, most_judged(2 * len(self.actions)), side="left"))
+        if count < offsets.size - 1:
+            examples, offsets = some(examples, np.arange(count)), offsets[: count + 1]
+        run = model.run(examples, scores=True)
+        actions = run.all_actions()
+        trees, decided = self.replay(actions, offsets)
+        built = trees if self.labelling == NETWORK else self.restored(trees, offsets)
+        right = built.heads == heads[: int(offsets[-1])]
+        return Judged(run.all_costs()[decided], actions[decided], right)
+
     # --- model files ---
 
     def describe(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -299,14 +460,6 @@ class ParsingTask(TokenTask):
         names = ("relations", "right", "left", "root", *self.OPTIONS)
         made = {name: getattr(self, name) for name in names} | {"columns": list(self.columns), "hashing": HASHING}
         return made, self.tensors()
-
-    def examples_of(self, data: Any, *, truth: bool = True) -> Examples:
-        """Sentences without trees."""
-        return self.examples(data)
-
-    def judged(self, model: Model, examples: Examples, data: Any, chosen: np.ndarray | None = None) -> Any:
-        """See `lols.tasks.parsing.confidence`."""
-        raise NotImplementedError
 
     @classmethod
     def from_description(cls, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> Self:
@@ -324,6 +477,17 @@ class ParsingTask(TokenTask):
         options = {name: task[name] for name in cls.OPTIONS}
         options |= cls.stored_vocabulary(task, tensors)
         return cls(task["relations"], task["right"], task["left"], task["root"], **options)
+
+
+class HeldOutTreebank(HeldOut):
+    """Sentences that nothing is learned from, which are parsed again and again."""
+
+    @cached_property
+    def parsed(self) -> Callable[[Model], Trees]:
+        """What parses them with a model."""
+        problem: Any = self.problem
+        found: Callable[[Model], Trees] = problem.parsing(self.data.corpus)
+        return found
 
 
 def placeless(template: ParsingTemplate) -> ParsingTemplate:

@@ -15,12 +15,13 @@ import numpy as np
 
 from lols.errors import LolsError
 from lols.tasks.parsing.projective import lift, lower
-from lols.tasks.parsing.trees import check_trees, single_root
+from lols.tasks.parsing.trees import single_root
 
 ARROW = "↑"
 UNLABELLED = "dep"
 ROOT = "root"
 SELDOM = 100_000  # words for each time that a way of lifting must be seen again to be told from others
+RIGHT, LEFT, TOP = "right", "left", "top"  # sides of a head
 OFTEN = 0.01  # the share of sentences with several roots from which on that is the treebank's style
 
 
@@ -60,10 +61,62 @@ class Relations:
         return Trees(heads, relations)
 
 
-class Prepared(NamedTuple):
-    """A treebank as the parser is trained on it."""
+class Projected(NamedTuple):
+    """Trees as a parser can build them: projective, and with no more roots than it may give."""
 
-    trees: Trees
+    heads: np.ndarray
+    numbers: np.ndarray  # of relations
+    names: list[str]
+    origin: np.ndarray  # the relation of the head that a lifted word had at first, -1 for others
+    mended: np.ndarray  # sentences that had several roots
+
+    @property
+    def moved(self) -> np.ndarray:
+        """The words that were lifted."""
+        return np.flatnonzero(self.origin >= 0)
+
+
+def projected(
+    heads: np.ndarray, numbers: np.ndarray, names: Sequence[str], offsets: np.ndarray, roots: str
+) -> Projected:
+    """Mend and lift trees whose relations are numbered by `names`; sentences have one root, or many."""
+    heads, numbers, names, mended = with_roots(roots, heads, numbers, names, offsets)
+    lifted = lift(heads, numbers, offsets)
+    return Projected(lifted.heads, numbers, names, lifted.origin, mended)
+
+
+class Counted(NamedTuple):
+    """How often words have a relation, by where their head is and how they were lifted."""
+
+    words: Counter[tuple[str, str, str]]  # relation, that of the head it was lifted from, side
+    tops: Counter[str]  # the relations of roots
+    nonprojective: int  # sentences that were lifted
+    mended: np.ndarray  # sentences that had several roots
+
+    @classmethod
+    def of(cls, heads: np.ndarray, numbers: np.ndarray, found: Projected, offsets: np.ndarray) -> Counted:
+        """The counts of a treebank, given how it was mended and lifted."""
+        names, count = found.names, len(found.names)
+        wrong = [name for name in names if ARROW in name]
+        if wrong:
+            raise LolsError(f"the relation '{wrong[0]}' holds an arrow, which stands for lifted words here; rename it")
+        own = places_in_sentences(offsets)
+        side = np.where(found.heads < 0, 0, np.where(found.heads < own, 1, 2))
+        origin = np.where(found.origin >= 0, found.origin, count)
+        keys = (found.numbers * (count + 1) + origin) * 3 + side
+        words: Counter[tuple[str, str, str]] = Counter()
+        for key, often in zip(*np.unique(keys, return_counts=True), strict=True):
+            relation, rest = divmod(int(key), 3 * (count + 1))
+            words[names[relation], [*names, ""][rest // 3], (TOP, RIGHT, LEFT)[rest % 3]] += int(often)
+        roots = zip(*np.unique(numbers[heads == -1], return_counts=True), strict=True)
+        tops = Counter({names[number]: int(often) for number, often in roots})
+        crossed = np.unique(np.searchsorted(offsets, found.moved, side="right"))
+        return cls(words, tops, crossed.size, found.mended)
+
+
+class Prepared(NamedTuple):
+    """What a parser is trained to build."""
+
     names: list[str]  # of its relations
     root: int
     right: list[int]  # relations of words after their head, and
@@ -74,54 +127,54 @@ class Prepared(NamedTuple):
     rare: int  # of them, lifted in ways too rare to be learned: they stay where they are
     mended: np.ndarray  # sentences that had several roots
 
+    @property
+    def labels(self) -> int:
+        """How many relations there are to tell apart."""
+        return len({*self.right, *self.left})
 
-def prepare(heads: np.ndarray, numbers: np.ndarray, names: Sequence[str], offsets: np.ndarray, roots: str) -> Prepared:
-    """Mend and lift trees; `names` are numbered by `numbers`. With roots="auto", the trees say how many there may be.
+    def facts(self) -> dict[str, int]:
+        """What had to be changed."""
+        return {
+            "nonprojective": self.nonprojective,
+            "lifted": self.lifted,
+            "rare": self.rare,
+            "mended": int(self.mended.size),
+        }
 
-    >>> heads, names = np.array([-1, 3, 0, 0]), ["root", "a", "b", "c"]
-    >>> made = prepare(heads, np.arange(4), names, np.array([0, 4]), "one")
-    >>> made.names, made.trees.heads.tolist(), made.lifted
-    (['a↑c', 'b', 'c', 'root'], [-1, 0, 0, 0], 1)
+
+def prepare(counted: Counted, tokens: int, roots: str) -> Prepared:
+    """The relations that are learned from so many words, those of lifted words among them.
+
+    >>> heads, names, offsets = np.array([-1, 3, 0, 0]), ["root", "a", "b", "c"], np.array([0, 4])
+    >>> found = projected(heads, np.arange(4), names, offsets, "one")
+    >>> made = prepare(Counted.of(heads, np.arange(4), found, offsets), 4, "one")
+    >>> made.names, made.lifted
+    (['a↑c', 'b', 'c', 'root'], 1)
     """
-    wrong = [name for name in names if ARROW in name]
-    if wrong:
-        raise LolsError(f"the relation '{wrong[0]}' holds an arrow, which stands for lifted words here; rename it")
-    found = check_trees(heads, offsets)
-    several = found.roots > 1
-    if roots == "auto":
-        roots = "many" if several.mean() > OFTEN else "one"
-    root_name = _most(numbers[heads == -1], names) if (heads == -1).any() else ROOT
-    heads, numbers, names, mended = with_roots(roots, heads, numbers, names, offsets)
-    lifted = lift(heads, numbers, offsets)
-    pairs, code = list(names), numbers.copy()
-    moved = np.flatnonzero(lifted.origin >= 0)
-    crossed = np.unique(np.searchsorted(offsets, moved, side="right"))  # sentences
-    how = [f"{names[numbers[k]]}{ARROW}{names[lifted.origin[k]]}" for k in moved.tolist()]
-    counts = Counter(how)
-    kept = [counts[name] > heads.size // SELDOM for name in how]
-    for k, name, often in zip(moved.tolist(), how, kept, strict=True):
-        if often:
-            if name not in pairs:
-                pairs.append(name)
-            code[k] = pairs.index(name)
-    used = sorted({*(pairs[k] for k in np.unique(code).tolist()), root_name})
-    place = {name: k for k, name in enumerate(used)}
-    relations = np.array([place.get(name, -1) for name in pairs], np.int64)[code]
-    own = np.arange(heads.size) - np.repeat(offsets[:-1], np.diff(offsets))
-    right = np.unique(relations[(lifted.heads >= 0) & (lifted.heads < own)]).tolist()
-    left = np.unique(relations[lifted.heads > own]).tolist()
-    return Prepared(
-        Trees(lifted.heads, relations),
-        used,
-        place[root_name],
-        right or left or [place[root_name]],  # the last words must go somewhere
-        left,
-        roots,
-        crossed.size,
-        moved.size,
-        kept.count(False),
-        mended,
-    )
+    ways: Counter[str] = Counter()
+    for (relation, origin, _), often in counted.words.items():
+        if origin:
+            ways[f"{relation}{ARROW}{origin}"] += often
+    root = max(counted.tops, key=lambda name: counted.tops[name]) if counted.tops else ROOT
+    sides: dict[str, set[str]] = {RIGHT: set(), LEFT: set(), TOP: {root}}
+    rare = 0
+    for (relation, origin, side), often in counted.words.items():
+        way = f"{relation}{ARROW}{origin}"
+        kept = origin and ways[way] > tokens // SELDOM
+        rare += often if origin and not kept else 0
+        sides[side].add(way if kept else relation)
+    names = sorted(set().union(*sides.values()))
+    place = {name: k for k, name in enumerate(names)}
+    right, left = (sorted(place[name] for name in sides[side]) for side in (RIGHT, LEFT))
+    right = right or left or [place[root]]  # the last words must go somewhere
+    lifted = sum(ways.values())
+    return Prepared(names, place[root], right, left, roots, counted.nonprojective, lifted, rare, counted.mended)
+
+
+def places_in_sentences(offsets: np.ndarray) -> np.ndarray:
+    """The place of each word in its sentence."""
+    made: np.ndarray = np.arange(int(offsets[-1])) - np.repeat(offsets[:-1], np.diff(offsets))
+    return made
 
 
 class Taught(NamedTuple):
@@ -135,17 +188,20 @@ class Taught(NamedTuple):
 
 def taught(task: Any, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str], offsets: np.ndarray) -> Taught:
     """Trees as training would prepare them for the task of a parser."""
-    heads, numbers, names, mended = with_roots(task.roots, heads, numbers, names, offsets)
-    lifted = lift(heads, numbers, offsets)
-    moved = np.flatnonzero(lifted.origin >= 0)
-    if task.labelling == "none":
-        return Taught(Trees(lifted.heads, (lifted.heads < 0).astype(np.int64)), mended.size, moved.size, [])
-    known = {name: k for k, name in enumerate(task.relations)}
-    relations = np.array([known.get(name, -1) for name in names], np.int64)[numbers]
+    return taught_as(task.relations, task.labelling, projected(heads, numbers, names, offsets, task.roots))
+
+
+def taught_as(relations: Sequence[str], labelling: str, found: Projected) -> Taught:
+    """Projective trees with these relations."""
+    moved, names, numbers = found.moved, found.names, found.numbers
+    if labelling == "none":
+        return Taught(Trees(found.heads, (found.heads < 0).astype(np.int64)), found.mended.size, moved.size, [])
+    known = {name: k for k, name in enumerate(relations)}
+    made = np.array([known.get(name, -1) for name in names], np.int64)[numbers]
     for k in moved.tolist():
-        relations[k] = known.get(f"{names[numbers[k]]}{ARROW}{names[lifted.origin[k]]}", relations[k])
-    unseen = {names[n] for n in np.unique(numbers[(relations < 0) & (lifted.heads >= 0)]).tolist()}
-    return Taught(Trees(lifted.heads, relations), mended.size, moved.size, sorted(unseen))
+        made[k] = known.get(f"{names[numbers[k]]}{ARROW}{names[found.origin[k]]}", made[k])
+    unseen = {names[n] for n in np.unique(numbers[(made < 0) & (found.heads >= 0)]).tolist()}
+    return Taught(Trees(found.heads, made), found.mended.size, moved.size, sorted(unseen))
 
 
 def with_roots(
@@ -160,7 +216,3 @@ def with_roots(
         names = names if UNLABELLED in names else [*names, UNLABELLED]
         numbers = np.where(heads != single, names.index(UNLABELLED), numbers)
     return single, numbers, names, mended
-
-
-def _most(numbers: np.ndarray, names: Sequence[str]) -> str:
-    return names[int(np.bincount(numbers, minlength=len(names)).argmax())]

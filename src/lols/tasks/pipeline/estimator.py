@@ -133,7 +133,7 @@ class Pipeline(PipelineLearning):
         if not self.goes_on:
             self._check_parser()
         say(data.summary())
-        self.columns_ = data.columns
+        self.columns_ = data.layout
         dev_data = None if held is None else (held.corpus, *held.trees)
         self.fit_columns(data.corpus, *data.trees, dev=dev_data, say=say, **fitting)
         for line in self.parser_.treebank_notes(data.place):

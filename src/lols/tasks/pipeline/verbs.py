@@ -15,9 +15,15 @@ from lols.errors import LolsError
 from lols.io.conll import Sentences
 from lols.tasks.inspect import Inspection
 from lols.tasks.parsing.estimator import Parser
-from lols.tasks.parsing.files import Changes, changed_pieces, cut_columns, read_treebanks, tree_changes
+from lols.tasks.parsing.files import (
+    Changes,
+    changed_pieces,
+    check_sample,
+    cut_columns,
+    read_treebanks,
+    tree_changes,
+)
 from lols.tasks.parsing.options import ParserColumns, ParserSearchOptions
-from lols.tasks.parsing.verbs import sample_of
 from lols.tasks.pieces import PIECE
 from lols.tasks.pipeline.options import VERBS, PipelineExplainOptions, PipelineInspectOptions
 from lols.tasks.pipeline.parsed import ParsedSentence, parsed, sentences_of
@@ -114,12 +120,13 @@ class PipelineVerbs(SentenceVerbs):
         labelled = self.parser_.task_.labelling != "none"
         counted = asked.punctuation, scores.tags, data.corpus.tokens, scores.reliability
         report = ParserScores(scores.trees, labelled, *counted)
-        return Evaluation(report, data.corpus.tokens, seconds).drawn(asked.plot, report.confidence)
+        return Evaluation(report, data.corpus.tokens, seconds).drawn(asked.plot, report.reliability)
 
     @on_snapshot
     def judged_file(self, path: str, **options: Any) -> dict[str, Judged]:
         """Which tags and heads of a treebank, predicted from words alone, are right."""
-        data = sample_of(self, path, options)
+        check_sample(options)
+        data, _, _ = read_treebanks([path], None, self.asked("calibrate", options)[0])
         found: dict[str, Judged] = self.judged_columns(data.corpus, data.heads)
         return found
 

@@ -1,4 +1,4 @@
-"""A classifier in pass mode, whose workers read their own files: see `lols.tasks.tokens.own_files`.
+"""A classifier in pass mode, whose workers read their own files.
 
 A first map over the files finds what each column holds and which classes there are; what was found is put together in
 the order of the files. Settings that were left open are those of large tables.

@@ -162,7 +162,7 @@ class TaggedFormat:
         """The format with the columns that were left open as the first file has them."""
         return replace(self, layout=settle(paths[0], self.layout))
 
-    def agreed(self, scan: TagScan) -> Self:
+    def agreed(self, known: Any) -> Self:
         """The same: the first file says all."""
         return self
 

@@ -11,9 +11,17 @@ import numpy as np
 from lols.contract.examples import Ragged, Scalar
 from lols.contract.space import Reference
 from lols.errors import ConfigurationError
+from lols.policies.linear import Linear
+from lols.policies.neural import Neural
 from lols.tasks.problem import Problem
 from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.tasks.tokens.vocabulary import NetworkVocabulary
+
+
+def is_neural(task: Mapping[str, Any]) -> bool:
+    """Whether the policy of a model file that describes its task so is a network."""
+    policy: str = task["options"].get("policy", Linear.KIND)
+    return policy == Neural.KIND
 
 
 class TokenTask(Problem):
@@ -81,7 +89,7 @@ class TokenTask(Problem):
     @staticmethod
     def stored_vocabulary(task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """The vocabulary in a model file, as an argument of the constructor, if its policy is a network."""
-        if task["options"].get("policy") != "neural":
+        if not is_neural(task):
             return {}
         further = [name for name in task["columns"] if name != WORD]
         return {"vocabulary": NetworkVocabulary.from_tensors(tensors, further)}
