@@ -34,7 +34,7 @@ from lols.learners.settings import LearnerSettings
 from lols.tasks.base import BaseEstimator
 from lols.tasks.case import Case, draw_examples, pair_of
 from lols.tasks.choice import Choice
-from lols.tasks.format import ExampleReader, Format, by_workers, never, scanned
+from lols.tasks.format import ExampleReader, Format, InParts, by_workers, never, scanned
 from lols.tasks.options import LEARNING, SEARCH, estimator, is_plain, option
 from lols.tasks.pieces import in_order, one_thread
 from lols.tasks.problem import Problem, TaskData
@@ -349,6 +349,8 @@ class Estimator(BaseEstimator):
         data: Any = form.read(paths)
         held: Any = None if dev is None else form.agreed(data).read([dev])
         data.check()
+        if isinstance(data, InParts):
+            data.check_training(self, dev)
         for line in data.remarks(held):
             say(line)
         self.columns_ = data.layout
@@ -382,9 +384,10 @@ class Estimator(BaseEstimator):
             return problem.judged(model, part, data, chosen)
 
         judges = Judges(judge, None if held is None else held.judged)
-        self._train(
-            problem, partial(problem.examples_of, data), held, judges, goes_on=goes_on, places=places, **fitting
+        examples = (
+            partial(data.examples_of, problem) if isinstance(data, InParts) else partial(problem.examples_of, data)
         )
+        self._train(problem, examples, held, judges, goes_on=goes_on, places=places, **fitting)
         self._note(scan, anew=not goes_on)
         return self
 

@@ -9,15 +9,22 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 import textwrap
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
+from lols.errors import ConfigurationError
+
 # The panels of `--help`.
 INPUT, SEARCH, LEARNING, NETWORK = "Input", "Search", "Learning", "Network"
 WIDTH = 116
 LONGEST = 1000  # characters of an option in a model file
+MOST_BYTES = 1 << 60  # as good as no limit
+SIZES = {"": 1, "b": 1}
+SIZES |= {f"{name}b": 1000**k for k, name in enumerate("kmgt", 1)}
+SIZES |= {f"{name}ib": 1024**k for k, name in enumerate("kmgt", 1)}
 
 Kind = TypeVar("Kind")
 
@@ -117,3 +124,16 @@ def values_of(kind: type, typed: Mapping[str, Any]) -> dict[str, Any]:
         if found.cli and typed.get(name) is not None:
             values[name] = found.parse(typed[name]) if found.parse is not None else typed[name]
     return values
+
+
+def size_of(text: str) -> int:
+    """A number of bytes as people write it.
+
+    >>> size_of("512MB"), size_of("2 GiB"), size_of("1.5k")
+    (512000000, 2147483648, 1500)
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([a-z]*)\s*", text.lower())
+    unit = match and next((unit for unit in (match[2], match[2] + "b") if unit in SIZES), None)
+    if match is None or unit is None:
+        raise ConfigurationError(f"--memory is '{text}': give a number of bytes, such as 512MB or 2GB")
+    return int(min(float(match[1]) * SIZES[unit], float(MOST_BYTES)))

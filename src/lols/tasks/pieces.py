@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -70,6 +71,23 @@ def joined(files: Sequence[Sentences]) -> Sentences:
         begin=np.concatenate([f.begin + n for f, n in pairs], axis=1),
         end=np.concatenate([f.end + n for f, n in pairs], axis=1),
     )
+
+
+def gathered(files: Iterable[Iterable[Sentences]], room: int) -> Iterator[list[Sentences]]:
+    """Pieces of files with sentences, put together until they have `room` bytes of text; nothing is kept here."""
+    held: list[Sentences] = []
+    size = 0
+    for piece in itertools.chain.from_iterable(files):
+        if piece.lines.size == 0:
+            continue
+        held.append(piece)
+        size += piece.buffer.size
+        del piece
+        if size >= room:
+            ready, held, size = [held], [], 0
+            yield ready.pop()
+    if held:
+        yield held
 
 
 def line_of(files: Sequence[Sentences], token: int) -> str:

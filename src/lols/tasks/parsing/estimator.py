@@ -16,6 +16,7 @@ from lols.io import conll
 from lols.io.strings import Texts, intern
 from lols.tasks.base import Variants, unfitted
 from lols.tasks.case import Case
+from lols.tasks.format import InParts
 from lols.tasks.options import LEARNING, SEARCH, estimator, option, shared
 from lols.tasks.parsing.data import NONE, Treebank, TreebankScan
 from lols.tasks.parsing.files import TreebankFile, TreebankFormat, check_sample, tree_changes
@@ -110,7 +111,7 @@ class Parser(TokenOptions):
         return self.roots
 
     def _format(self, layout: ParserColumns, **training: Any) -> TreebankFormat:
-        return TreebankFormat(layout, self._roots(), self.punctuation)
+        return TreebankFormat(layout, self._roots(), self.punctuation, **training)
 
     @property
     def file_columns(self) -> ParserColumns:
@@ -176,7 +177,7 @@ class Parser(TokenOptions):
     def _facts(self) -> dict[str, Any]:
         return {"relations": len(self.task_.plain), "actions": len(self.task_.actions)} | self.prepared_
 
-    def _remarks(self, data: TreebankFile) -> list[str]:
+    def _remarks(self, data: TreebankFile | InParts) -> list[str]:
         return self.treebank_notes(data.place)
 
     def treebank_facts(self, corpus: Corpus) -> dict[str, Any]:

@@ -14,12 +14,13 @@ from lols.errors import ConfigurationError, LolsError, short
 from lols.io import conll
 from lols.io.conll import Sentences
 from lols.io.strings import Column, Texts, intern
+from lols.tasks.format import InParts
 from lols.tasks.parsing.data import USUAL, Treebank, TreebankScan
 from lols.tasks.parsing.input import wrong_relation
 from lols.tasks.parsing.options import ParserColumns
 from lols.tasks.parsing.treebank import UNLABELLED, Trees
 from lols.tasks.parsing.trees import read_heads, require_trees
-from lols.tasks.pieces import PIECE, in_order, joined, line_of
+from lols.tasks.pieces import PIECE, gathered, in_order, joined, line_of
 from lols.tasks.replay import thinned
 from lols.tasks.tokens.corpus import WORD, Corpus, sentence_counts
 from lols.training.clock import Clock
@@ -71,25 +72,42 @@ class TreebankFormat:
     layout: ParserColumns
     roots: str = "auto"
     punctuation: bool = True
+    memory: int | None = None  # bytes, at most; None for as much as it takes
 
     def settled(self, paths: Sequence[str | os.PathLike[str]]) -> Self:
         """The same: what is left open depends on all files."""
         return self
 
     def agreed(self, known: Any) -> Self:
-        """The format for files with these columns, of those that were left open."""
-        return replace(self, layout=replace(self.layout, use=dict(known.use)))
+        """The format for dev data, and for files that workers read, with the columns that were left open."""
+        return replace(self, layout=replace(self.layout, use=dict(known.use)), memory=None)
 
-    def read(self, paths: Sequence[str | os.PathLike[str]]) -> TreebankFile:
+    def read(self, paths: Sequence[str | os.PathLike[str]]) -> Any:
+        """The sentences of treebanks, and their trees; in parts, if memory does not hold them."""
+        return InParts.of(self, paths, self.memory) or self.held(paths)
+
+    def held(self, paths: Sequence[str | os.PathLike[str]]) -> TreebankFile:
         """The sentences of treebanks, and their trees."""
         clock = Clock()
         files = read_treebank(paths, self.layout)
         seconds = clock.working()
-        return replace(treebank(files, self.layout), roots=self.roots, punctuation=self.punctuation, seconds=seconds)
+        return replace(self._part(files), seconds=seconds)
+
+    def parts(self, paths: Sequence[str | os.PathLike[str]], room: int) -> Iterator[TreebankFile]:
+        """The sentences of treebanks, and their trees, in parts of about so many bytes of text."""
+        wanted, how = read_how(self.layout)
+        files = (conll.chunks(path, wanted, **how, size=min(PIECE, room)) for path in paths)
+        return map(self._part, gathered(files, room))
+
+    def _part(self, files: Sequence[Sentences]) -> TreebankFile:
+        return replace(treebank(files, self.layout), roots=self.roots, punctuation=self.punctuation)
 
     def scan(self, path: str) -> TreebankScan:
         """What is to be known of one file."""
-        data = self.read([path])
+        return self.scan_of(self.held([path]))
+
+    def scan_of(self, data: TreebankFile) -> TreebankScan:
+        """What is to be known of a part."""
         scan = data.scan()
         styles = ("one", "many") if self.roots == "auto" else (self.roots,)
         counts = {roots: scan.counts.get(roots) or data.counted(roots) for roots in styles}
@@ -113,12 +131,17 @@ class TreebankFormat:
 
 def read_treebank(paths: Sequence[str | os.PathLike[str]], columns: ParserColumns) -> list[Sentences]:
     """Bytes to columns of strings: words, heads, relations, and all that a parser may look at."""
+    wanted, how = read_how(columns)
+    return [thinned(conll.read(path, wanted, **how), path) for path in paths]
+
+
+def read_how(columns: ParserColumns) -> tuple[list[str], dict[str, Any]]:
+    """The columns of a treebank that are read, and in what form they are."""
     usual = columns.use is None
     wanted = [columns.word, columns.head, columns.relation, "id"]
     wanted += USUAL if usual else (columns.use or {}).values()
     optional = ["id", *(USUAL if usual else ())]
-    how: dict[str, Any] = {"format": columns.format, "header": columns.header, "optional": optional}
-    return [thinned(conll.read(path, wanted, **how), path) for path in paths]
+    return wanted, {"format": columns.format, "header": columns.header, "optional": optional}
 
 
 def read_treebanks(
@@ -126,8 +149,8 @@ def read_treebanks(
 ) -> tuple[TreebankFile, TreebankFile | None, float]:
     """Training data, dev data if there are any, and the seconds that reading took."""
     form = TreebankFormat(columns)
-    data = form.read(paths)
-    held = None if dev is None else form.agreed(data).read([dev])
+    data = form.held(paths)
+    held = None if dev is None else form.agreed(data).held([dev])
     return data, held, data.seconds + (0.0 if held is None else held.seconds)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -10,16 +9,12 @@ from typing import Any, Self
 from lols.errors import ConfigurationError
 from lols.io.costs import read_cost_matrix, read_label_map
 from lols.tasks.estimator import Estimator
-from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, option, shared, values_of
+from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, option, shared, size_of, values_of
 from lols.tasks.tables.tree_of_labels import tree_of
 from lols.tasks.tables.weights import weights_of
 from lols.training.algorithms import Algorithm
 
 MEMORY = 1 << 30  # bytes of cells that are held
-MOST_BYTES = 1 << 60  # as good as no limit
-SIZES = {"": 1, "b": 1}
-SIZES |= {f"{name}b": 1000**k for k, name in enumerate("kmgt", 1)}
-SIZES |= {f"{name}ib": 1024**k for k, name in enumerate("kmgt", 1)}
 
 
 def pair_of(text: str) -> tuple[str, str]:
@@ -32,19 +27,6 @@ def pair_of(text: str) -> tuple[str, str]:
     if not (first and star and second):
         raise ConfigurationError(f"--interaction is '{text}': name two columns, as A*B")
     return first, second
-
-
-def size_of(text: str) -> int:
-    """A number of bytes as people write it.
-
-    >>> size_of("512MB"), size_of("2 GiB"), size_of("1.5k")
-    (512000000, 2147483648, 1500)
-    """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([a-z]*)\s*", text.lower())
-    unit = match and next((unit for unit in (match[2], match[2] + "b") if unit in SIZES), None)
-    if match is None or unit is None:
-        raise ConfigurationError(f"--memory is '{text}': give a number of bytes, such as 512MB or 2GB")
-    return int(min(float(match[1]) * SIZES[unit], float(MOST_BYTES)))
 
 
 @dataclass(frozen=True)

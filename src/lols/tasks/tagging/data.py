@@ -51,7 +51,7 @@ class TagScan:
         """All of several files."""
         scans = [self, *others]
         columns = _different(scan.strings for scan in scans)
-        names, seen = _different(scan.names for scan in scans), {scan.scheme for scan in scans if scan.tokens}
+        names, seen = _different(scan.names for scan in scans), {scan.scheme for scan in scans} - {None}
         scheme = detect_scheme(names)
         return TagScan(
             {name: _different(scan.strings.get(name, ()) for scan in scans) for name in columns},

@@ -131,7 +131,7 @@ class Tagger(TokenOptions):
         return Tagged(corpus) if labels is None else Tagged(corpus, *numbered(labels))
 
     def _format(self, layout: FileColumns, **training: Any) -> TaggedFormat:
-        return TaggedFormat(layout, self.clusters)
+        return TaggedFormat(layout, self.clusters, **training)
 
     @property
     def file_columns(self) -> FileColumns:

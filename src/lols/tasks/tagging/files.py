@@ -13,7 +13,8 @@ from lols.errors import LolsError, short, shown
 from lols.io import conll
 from lols.io.conll import Sentences
 from lols.io.strings import Column, Texts, intern
-from lols.tasks.pieces import PIECE, joined, line_of
+from lols.tasks.format import InParts
+from lols.tasks.pieces import PIECE, gathered, joined, line_of
 from lols.tasks.replay import thinned
 from lols.tasks.tagging.clusters import with_clusters
 from lols.tasks.tagging.data import Tagged, TagScan
@@ -70,6 +71,10 @@ class TaggedFile(Tagged):
                 f"{self.place(0)}: there are no labels in column '{self.layout.label}'; name another with --column, "
                 "or give a labelled file"
             )
+        self.check_filled()
+
+    def check_filled(self) -> None:
+        """No word may lack its label."""
         if "" in self.names:
             token = int(np.argmax(self.numbers == self.names.index("")))
             raise LolsError(f"{self.place(token)}: the label in column '{self.layout.label}' is empty; fill it in")
@@ -93,14 +98,6 @@ class TaggedFile(Tagged):
                 f"{self.place(first)}: label '{label}' was never seen in training; name "
                 f"the right column with --column, or {otherwise}"
             )
-
-
-def read_files(paths: Sequence[str | os.PathLike[str]], columns: FileColumns) -> tuple[list[Sentences], FileColumns]:
-    """Bytes to columns of strings; the columns that were left open are settled by the first file."""
-    columns = settle(paths[0], columns)
-    wanted = [columns.word, str(columns.label), *(columns.use or {}).values()]
-    files = [thinned(conll.read(path, wanted, format=columns.format, header=columns.header), path) for path in paths]
-    return files, columns
 
 
 def settle(path: str | os.PathLike[str], columns: FileColumns) -> FileColumns:
@@ -157,28 +154,54 @@ class TaggedFormat:
 
     layout: FileColumns
     clusters: Mapping[str, str] | None = None
+    memory: int | None = None  # bytes, at most; None for as much as it takes
 
     def settled(self, paths: Sequence[str | os.PathLike[str]]) -> Self:
         """The format with the columns that were left open as the first file has them."""
         return replace(self, layout=settle(paths[0], self.layout))
 
     def agreed(self, known: Any) -> Self:
-        """The same: the first file says all."""
-        return self
+        """The format for dev data, and for files that workers read; the first file has settled the columns."""
+        return replace(self, memory=None)
 
-    def read(self, paths: Sequence[str | os.PathLike[str]]) -> TaggedFile:
+    def read(self, paths: Sequence[str | os.PathLike[str]]) -> Any:
+        """The sentences of labelled files; in parts, if memory does not hold them."""
+        return InParts.of(self, paths, self.memory) or self.held(paths)
+
+    def held(self, paths: Sequence[str | os.PathLike[str]]) -> TaggedFile:
         """The sentences of labelled files."""
-        clock = Clock()
-        files, layout = read_files(paths, self.layout)
+        clock, layout = Clock(), self.layout
+        how: Any = {"format": layout.format, "header": layout.header}
+        files = [thinned(conll.read(path, self.wanted, **how), path) for path in paths]
         seconds = clock.working()
         data = tagged(files, layout)
         if data.size:
             data.check_labels()
         return replace(data, corpus=with_clusters(data.corpus, self.clusters), seconds=seconds)
 
+    def parts(self, paths: Sequence[str | os.PathLike[str]], room: int) -> Iterator[TaggedFile]:
+        """The sentences of labelled files, in parts of about so many bytes of text."""
+        how: Any = {"format": self.layout.format, "header": self.layout.header, "size": min(PIECE, room)}
+        files = (conll.chunks(path, self.wanted, **how) for path in paths)
+        return map(self._part, gathered(files, room))
+
+    def _part(self, pieces: Sequence[Sentences]) -> TaggedFile:
+        data = tagged(pieces, self.layout)
+        data.check_filled()
+        return replace(data, corpus=with_clusters(data.corpus, self.clusters))
+
     def scan(self, path: str) -> TagScan:
         """What is to be known of one file."""
-        return replace(self.read([path]).scan(), corpus=None)
+        return self.scan_of(self.held([path]))
+
+    def scan_of(self, data: TaggedFile) -> TagScan:
+        """What is to be known of a part."""
+        return replace(data.scan(), corpus=None)
+
+    @property
+    def wanted(self) -> list[str]:
+        """The columns of labelled files that are read."""
+        return [self.layout.word, str(self.layout.label), *self.use.values()]
 
     @property
     def use(self) -> dict[str, str]:
@@ -187,10 +210,9 @@ class TaggedFormat:
 
     def pieces(self, path: str | os.PathLike[str], *, size: int = PIECE) -> Iterator[Sentences]:
         """A file that need not have labels, piece by piece."""
-        layout, label = self.layout, str(self.layout.label)
-        wanted = [layout.word, label, *self.use.values()]
-        how: Any = {"format": layout.format, "header": layout.header, "optional": [label], "size": size}
-        for piece in conll.chunks(path, wanted, **how):
+        layout = self.layout
+        how: Any = {"format": layout.format, "header": layout.header, "optional": [str(layout.label)], "size": size}
+        for piece in conll.chunks(path, self.wanted, **how):
             layout.check(piece)
             layout.check_words(piece)
             yield piece

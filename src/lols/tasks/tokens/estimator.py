@@ -28,6 +28,7 @@ from lols.tasks.tokens.neural import (
     neural_trainer,
     place_of,
 )
+from lols.tasks.tokens.options import TokenTraining
 from lols.tasks.tokens.vocabulary import NetworkVocabulary
 from lols.training.algorithms import Algorithm, algorithm
 from lols.training.trainer import Trainer
@@ -50,6 +51,8 @@ class TokenOptions(Estimator):
 
     # A model file does not have where a network computes, nor templates, which the problem describes.
     NOT_KEPT: ClassVar[tuple[str, ...]] = (*Estimator.NOT_KEPT, "device", "templates", "more_templates")
+
+    TRAINING = TokenTraining
 
     task_: Any = field(init=False)  # a `TokenTask`, in a subclass of its own kind
     vocabulary_: list[str] = field(init=False)

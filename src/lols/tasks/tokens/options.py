@@ -7,10 +7,24 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 from lols.errors import ConfigurationError
-from lols.tasks.options import option
+from lols.tasks.options import INPUT, option, size_of
 from lols.tasks.verbs import FileLayout, InspectOptions
 
 FILE = "One token per line: CoNLL-U, CoNLL-X, plain columns or TSV; .gz, .xz and .bz2 are read directly."
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenTraining:
+    """Further options of training on files."""
+
+    memory: int | None = option(
+        default=None,
+        help="How much memory the training data may take, such as 512MB or 2GB: larger files are read again in every "
+        "pass, part by part. By default as much as they need.",
+        panel=INPUT,
+        kind=str | None,
+        parse=size_of,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
