@@ -164,12 +164,12 @@ def train(
     """
     given = dict(locals())
     from lols.policies.own import as_policy
+    from lols.training.comparison import check_held_out, compare_with_reference, say_comparison
     from lols.training.learning_state import start_of, without_state
-    from lols.training.teaching import check_held_out, compare_with_teacher, say_comparison
     from lols.training.trainer import FITTING, OPTIONS, Trainer
 
     options = unknown | {name: given[name] for name in given if name in OPTIONS}
-    fitting: dict[str, Any] = {name: given[name] for name in FITTING}
+    fitting: dict[str, Any] = {name: given[name] for name in FITTING} | {"start": None}
     trainer: Trainer
     if isinstance(space, Program):
         from lols.programs.training import check_same_program, program_trainer
@@ -192,7 +192,7 @@ def train(
     model: Any = trainer.fit(examples, **fitting)
     model.learning = trainer.state
     compared = examples if others is None else others
-    found = compare_with_teacher(trainer, model, compared, held_out=others is not None)
+    found = compare_with_reference(trainer, model, compared, held_out=others is not None)
     if found is not None:
         model.report["teacher"] = found.as_dict()
         say_comparison(trainer, found, progress)

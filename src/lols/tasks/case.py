@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,22 +49,6 @@ def teacher_of(estimator: Any, name: str | None) -> tuple[Reference, str]:
     """A teacher of an estimator's task and its name; that of training unless named."""
     chosen = name or estimator.reference
     return estimator.task_.reference(chosen), chosen
-
-
-def case_of(
-    estimator: Any,
-    examples: Examples,
-    name: Callable[[int], str],
-    reference: str | None,
-    limit: int | None,
-    seed: int,
-    notes: Sequence[str] = (),
-) -> Case:
-    """The case of an estimator whose actions have the same names everywhere; at most `limit` examples are drawn."""
-    chosen, count = draw_examples(examples, limit, seed)
-    teacher, named = teacher_of(estimator, reference)
-    naming = Naming(lambda _, action: name(action))
-    return Case(estimator._fitted, chosen, teacher, naming, count, named, tuple(notes), estimator.reference)
 
 
 def pair_of(data: Any) -> tuple[Any, ...]:

@@ -8,6 +8,7 @@ from functools import reduce
 from typing import Any, NamedTuple, Protocol, Self
 
 from lols.contract.examples import Examples
+from lols.engines import as_engine
 from lols.errors import ConfigurationError, LolsError
 from lols.io.opening import opened
 from lols.tasks.replay import ReplayedFile
@@ -89,8 +90,7 @@ class InParts:
         if room is None or not is_larger(paths, room):
             return None
         clock = Clock()
-        scans = map(form.scan_of, form.parts(paths, room))
-        seen = reduce(lambda before, scan: before.joined([scan]), scans)
+        seen: Any = reduce(lambda before, scan: before.joined([scan]), map(form.scan_of, form.parts(paths, room)))
         return cls(form.agreed(seen), paths, room, seen, clock.working())
 
     def __len__(self) -> int:
@@ -132,10 +132,6 @@ class InParts:
         """Which example it is of all files."""
         return f"number {example + 1:,} of all files"
 
-    def cut(self, values: Any) -> Any:
-        """Nothing is predicted for files of training."""
-        raise AssertionError
-
     def examples_of(self, problem: Any) -> InPieces:
         """The parts as examples of a problem, read anew in each pass."""
 
@@ -150,6 +146,11 @@ class InParts:
         if estimator.warm_start and estimator.__sklearn_is_fitted__():
             raise ConfigurationError(
                 f"{what}and a model goes on only with data in memory: allow more, or give them in parts"
+            )
+        if not as_engine(estimator.engine).LOCAL:
+            raise ConfigurationError(
+                f"{what}and workers learn from such data only with sync='pass', from files of their own: cut them, or "
+                "allow more"
             )
         if not estimator.is_linear:
             raise ConfigurationError(f"{what}and a network learns only from data in memory: allow more")
@@ -178,8 +179,6 @@ def is_larger(paths: Iterable[Any], size: int) -> bool:
 
 def by_workers(estimator: Any, paths: Sequence[str], dev: str | None) -> bool:
     """Whether workers read the files themselves: with sync pass, and at least as many files as shards."""
-    from lols.engines import as_engine
-
     engine = as_engine(estimator.engine)
     shards = engine.shards or engine.count
     alone = not estimator.BY_WORKERS or any(isinstance(path, ReplayedFile) for path in paths)
@@ -196,8 +195,6 @@ def by_workers(estimator: Any, paths: Sequence[str], dev: str | None) -> bool:
 
 def scanned(estimator: Any, scan: Any, items: Iterable[Any]) -> list[Any]:
     """The scans of all files, in order."""
-    from lols.engines import as_engine
-
     with as_engine(estimator.engine).start() as workers:
         return list(workers.map(scan, items))
 

@@ -292,14 +292,15 @@ class ObjectEstimator(Estimator):
     @on_snapshot
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show the steps of one example: the actions with their predicted costs, and what deviations would cost."""
-        from lols.tasks.objects_explain import explain_object
+        from lols.tasks.explain import ExampleReport, explain_object
 
         layout, _ = self.asked("explain", options)
         objects = self.objects_of(path, layout)
         if not 1 <= number <= len(objects):
             what = f"there is no {self.VERBS.one} {number}; it has {len(objects):,}, and they are counted from 1"
             raise LolsError(f"{path}: {what}")
-        return explain_object(self, path, objects, number)
+        explanation = explain_object(self, objects, number)
+        return ExampleReport(self.named, path, self.VERBS.one, number, len(objects), explanation)
 
     def action_name(self, action: int) -> str:
         """What an action is called."""

@@ -256,9 +256,9 @@ class Model(Shareable):
         with self.driver(examples) as driver:
             return driver.predict(self.policy, self.plan, scores=scores, temperature=temperature)
 
-    def driver(self, examples: Examples, reference: Reference | None = None) -> FusedDriver:
-        """What searches examples with the policy."""
-        how: Any = {"threads": self.threads, "compiled": self.compiled}
+    def driver(self, examples: Examples, reference: Reference | None = None, **options: Any) -> FusedDriver:
+        """What searches examples with the policy; options are those of `Policy.driver`."""
+        how: Any = {"threads": self.threads, "compiled": self.compiled} | options
         return self.decides.driver(self.space, examples, reference, **how)
 
     def follower(self) -> Follower:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import copy
 import inspect
 import os
+import signal
+import threading
 import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from dataclasses import fields
 from pathlib import Path
+from types import FrameType
 from typing import Any, Self
 
 import numpy as np
@@ -21,7 +24,6 @@ from lols.kernels.ahead import prepare_all
 from lols.kernels.kernel import DISABLED, compile_seconds
 from lols.training.algorithms import Algorithm
 from lols.training.checkpoint import read_checkpoint, write_checkpoint
-from lols.training.interruption import Interruption
 from lols.training.learning import Learning
 from lols.training.learning_state import LearningState
 from lols.training.loop import Searcher, learn
@@ -33,6 +35,41 @@ from lols.training.recipe import OPTIONS as OF_RECIPES
 from lols.training.recipe import Recipe
 from lols.training.sources import DataSource, InPieces, source_of
 from lols.training.stream import Stream
+
+
+class Interruption:
+    """Notes the first Ctrl-C, and lets the second one through; does nothing unless it is wanted.
+
+    >>> with Interruption(wanted=True) as interruption:
+    ...     interruption.asked
+    False
+    """
+
+    def __init__(self, *, wanted: bool):
+        self.asked = False
+        self._wanted = wanted and threading.current_thread() is threading.main_thread()
+        self._before: Any = None
+
+    def __enter__(self) -> Interruption:
+        if self._wanted and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+            self._before = None
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+    def obey(self) -> None:
+        """Stop if Ctrl-C was pressed."""
+        if self.asked:
+            raise KeyboardInterrupt
+
 
 __all__ = ["FITTING", "OPTIONS", "TRICKS", "Trainer"]
 

@@ -79,6 +79,14 @@ def parser(**options: Any) -> Parser:
     return Parser(**(QUIET | options))
 
 
+def test_trees_must_be_given() -> None:
+    made = parser().fit(WORDS, GOLD)
+    for verb in (parser().fit, parser().partial_fit, made.partial_fit, made.evaluate, made.calibrate_with):
+        with pytest.raises(LolsError, match="there are no trees to learn from, or to compare with: give one for each"):
+            verb(WORDS)
+    assert made.partial_fit([], []) is made and made._stream is None
+
+
 def tensors(made: Parser) -> dict[str, Any]:
     return {name: (t.dtype.str, t.shape, t.tobytes()) for name, t in made.contents()[1].items()}
 

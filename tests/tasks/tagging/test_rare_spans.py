@@ -157,7 +157,7 @@ def test_everything_that_is_asked_agrees(fitted: Tagger, tmp_path: Path) -> None
             assert [made.classes_[k] for k in costs.argmin(axis=1)] == tags
             told = explain_sentence(made, sentence).decisions
             for decision in told:
-                row = costs[decision.place - 1]
+                row = costs[decision.number - 1]
                 assert decision.taken.predicted == pytest.approx(row.min(), abs=1e-6)
     said = run("inspect", tmp_path / "m.lols").stdout
     assert f"cost of O      {fitted.outside_cost_:g} more than was learned, fitted to dev data" in said

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from lols.errors import LolsError
 from lols.tasks.parsing.input import punctuation
 from lols.tasks.parsing.treebank import OFTEN, Counted, Prepared, Projected, prepare, projected
 from lols.tasks.parsing.trees import check_trees
@@ -123,6 +124,12 @@ class Treebank:
     def check(self) -> None:
         """Raise an error if there is nothing to learn from, or a sentence without words."""
         check_lengths(self.corpus.offsets)
+        self.check_trees()
+
+    def check_trees(self) -> None:
+        """Raise an error if trees are not known."""
+        if self.heads.size != self.size:
+            raise LolsError("there are no trees to learn from, or to compare with: give one for each sentence")
 
     def projected(self, roots: str) -> Projected:
         """The trees as a parser can build them, in sentences with one root, or many."""

@@ -23,7 +23,7 @@ from lols.tasks.parsing.files import TreebankFile, TreebankFormat, check_sample,
 from lols.tasks.parsing.input import checked_trees
 from lols.tasks.parsing.neural import NeuralParsingTask
 from lols.tasks.parsing.options import MOST_BEAM, VERBS, ParserColumns
-from lols.tasks.parsing.scores import TreeScores
+from lols.tasks.parsing.scores import ParserScores, TreeScores
 from lols.tasks.parsing.task import ROOTS, ParsingTask
 from lols.tasks.parsing.treebank import Trees
 from lols.tasks.tokens.corpus import WORD, Corpus, sentence_counts
@@ -151,7 +151,7 @@ class Parser(TokenOptions):
         network learns from each call at once, so that its weights depend on how the data is cut.
         """
         if self.__sklearn_is_fitted__():
-            return super().partial_fit(X, y, classes)
+            return super().partial_fit(X, y, classes) if len(X) else self
         first = unfitted(self).set_params(passes=1, shuffle=False, keep_state=self.is_linear).fit(X, y)
         found = {name: value for name, value in vars(first).items() if name not in self._defaults()}
         vars(self).update(found)
@@ -270,13 +270,12 @@ class Parser(TokenOptions):
     def _scored(self, data: Treebank, punctuation: bool) -> TreeScores:
         self._check_fitted()
         check_words(data.corpus)
+        data.check_trees()
         trees, sure = self._predicted(data, self._knows_confidence())
         found = self.task_.tree_scores(trees, data, count_punctuation=punctuation)
         return found if sure is None else found._replace(reliability=Reliability.of(sure, trees.heads == data.heads))
 
     def _evaluated(self, data: Treebank, asked: Any) -> Scores:
-        from lols.tasks.parsing.show import ParserScores
-
         labelled = self.task_.labelling != "none"
         return ParserScores(self._scored(data, asked.punctuation), labelled, asked.punctuation)
 
@@ -296,14 +295,14 @@ class Parser(TokenOptions):
     @on_snapshot
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show how a sentence is parsed: the tree, and every action with its stack, its buffer and its deviations."""
+        from lols.tasks.explain import ExampleReport
         from lols.tasks.parsing.explain import explain_parse, read_tree
-        from lols.tasks.parsing.show import ParserReport
 
         columns, asked = self.asked("explain", options)
         parser = self.taught_by(asked.reference)
         corpus, tree, count = read_tree(parser, path, number, columns)
         parse = explain_parse(parser, corpus, tree, roll_out=asked.roll_out, beta=asked.beta)
-        return ParserReport(self.named, path, VERBS.one, number, count, parse, asked).written()
+        return ExampleReport(self.named, path, VERBS.one, number, count, parse, asked.top, asked.html).written()
 
     def inspected(self, values: dict[str, Any], asked: LabelOptions) -> VerbReport:
         """A report on a model file, with the features that speak for each action."""

@@ -422,6 +422,7 @@ class ParsingTask(TokenTask):
         """Sentences that nothing is learned from."""
         if data.size == 0:
             raise LolsError("there are no dev sentences to choose on: give some, or no dev data")
+        data.check_trees()
         return HeldOutTreebank(self, data, truth=False)
 
     def scores(self, model: Model, held: Any) -> dict[str, float]:

@@ -109,7 +109,7 @@ class PipelineVerbs(SentenceVerbs):
     @on_snapshot
     def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare tags and trees, predicted from words alone, with a treebank."""
-        from lols.tasks.parsing.show import ParserScores
+        from lols.tasks.parsing.scores import ParserScores
 
         columns, asked = self.asked("evaluate", options)
         data, _, seconds = read_treebanks([path], None, columns)
@@ -150,8 +150,8 @@ class PipelineVerbs(SentenceVerbs):
         With the true `tree`, what each deviation would cost is shown, too. The report prints with `show(console)`, and
         draws in notebooks.
         """
+        from lols.tasks.explain import ExampleReport
         from lols.tasks.parsing.explain import explain_parse
-        from lols.tasks.parsing.show import ParserReport
 
         given = sentences_of(sentence, None)
         if len(given) != 1:
@@ -159,13 +159,13 @@ class PipelineVerbs(SentenceVerbs):
         (one,) = given
         corpus = self._tagged(corpus_of([one.words]))
         parse = explain_parse(self.parser_, corpus, tree)
-        return ParserReport(self.named, "Python", VERBS.one, 1, None, parse, PipelineExplainOptions(top=top))
+        return ExampleReport(self.named, "Python", VERBS.one, 1, None, parse, PipelineExplainOptions(top=top).top)
 
     @on_snapshot
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show how a sentence is parsed, with the tags that the taggers give it; or how one column of it is tagged."""
+        from lols.tasks.explain import ExampleReport
         from lols.tasks.parsing.explain import explain_parse, read_tree
-        from lols.tasks.parsing.show import ParserReport
 
         columns, asked = self.asked("explain", options)
         if asked.part != "parser":
@@ -177,7 +177,7 @@ class PipelineVerbs(SentenceVerbs):
         parser = self.parser_.taught_by(asked.reference)
         corpus, tree, count = read_tree(parser, path, number, replace(columns, use={}))
         parse = explain_parse(parser, self._tagged(corpus), tree, roll_out=asked.roll_out, beta=asked.beta)
-        return ParserReport(self.named, path, VERBS.one, number, count, parse, asked).written()
+        return ExampleReport(self.named, path, VERBS.one, number, count, parse, asked.top, asked.html).written()
 
     @classmethod
     def inspect_file(

@@ -329,14 +329,14 @@ class Tagger(TokenOptions):
     @on_snapshot
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show how a sentence is tagged: the labels, the one-step deviations, and what each would have cost."""
+        from lols.tasks.explain import ExampleReport
         from lols.tasks.tagging.explain import explain_sentence, read_sentence
-        from lols.tasks.tagging.show import TaggerReport
 
         columns, asked = self.asked("explain", options)
         tagger = self.taught_by(asked.reference)
         corpus, labels, count = read_sentence(tagger, path, number, columns)
         explanation = explain_sentence(tagger, corpus, labels, roll_out=asked.roll_out, beta=asked.beta)
-        return TaggerReport(self.named, path, VERBS.one, number, count, explanation, asked).written()
+        return ExampleReport(self.named, path, VERBS.one, number, count, explanation, asked.top, asked.html).written()
 
     def inspected(self, values: dict[str, Any], asked: LabelOptions) -> VerbReport:
         """A report on a model file, with the features that speak for each label."""

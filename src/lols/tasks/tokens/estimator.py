@@ -254,12 +254,8 @@ class TokenOptions(Estimator):
     def _corpus(self, X: Sequence[Any]) -> Corpus:
         return corpus_of(checked_sentences(X))
 
-    def note_strings(self, corpus: Corpus, *, anew: bool) -> None:
-        """Note the words and the values of further columns; what is known already takes no time."""
-        self.note_values({name: column.texts.strings() for name, column in corpus.columns.items()}, anew=anew)
-
     def note_values(self, columns: Mapping[str, list[str]], *, anew: bool) -> None:
-        """The same, for the strings of each column."""
+        """Note the words and the values of further columns; what is known already takes no time."""
         given = {name: values for name, values in columns.items() if name not in UNNOTED}
         words = given.pop(WORD, [])
         if anew or not hasattr(self, "vocabulary_"):

@@ -14,6 +14,7 @@ from lols.contract.choosing import some
 from lols.contract.examples import Examples
 from lols.engine.structures import LEARNED, NONE, REFERENCE
 from lols.errors import ConfigurationError
+from lols.training.deviation_costs import DeviationCosts
 from lols.training.progress import Progress, on_terminal
 from lols.training.sources import source_of
 from lols.training.t_distribution import t_quantile
@@ -26,14 +27,14 @@ DEVIATED = 16  # examples on which single actions of the teacher are changed
 
 
 @dataclass(frozen=True)
-class TeacherComparison:
+class ReferenceComparison:
     """The mean losses of policy and teacher on the same examples, and the 95 % interval of their difference.
 
     Attributes
     ----------
     examples, held_out
         How many examples were compared, and whether training has not seen them. If it has, the result is optimistic.
-    policy, teacher
+    policy, reference
         The mean losses.
     difference, error, low, high
         Policy less teacher: the mean over examples, its standard error, and the ends of the interval.
@@ -48,7 +49,7 @@ class TeacherComparison:
     examples: int
     held_out: bool
     policy: float
-    teacher: float
+    reference: float
     difference: float
     error: float
     low: float
@@ -65,18 +66,18 @@ class TeacherComparison:
         about = ", which reads the labels" if self.labelled else ""
         change = f"difference {self.difference:+.4g}, 95 % interval {self.low:+.3g} to {self.high:+.3g}"
         kind = "held-out" if self.held_out else "training"
-        return (
-            f"policy {self.policy:.4g}, teacher {self.teacher:.4g}{about} ({change}) on {self.examples} {kind} examples"
-        )
+        losses = f"policy {self.policy:.4g}, teacher {self.reference:.4g}{about}"
+        return f"{losses} ({change}) on {self.examples} {kind} examples"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, and all in a sentence, for `model.report`."""
-        return asdict(self) | {"summary": str(self)}
+        plain = {"teacher" if name == "reference" else name: value for name, value in asdict(self).items()}
+        return plain | {"summary": str(self)}
 
 
-def compare_with_teacher(
+def compare_with_reference(
     trainer: Trainer, model: Any, data: Examples | Sequence[Any], *, held_out: bool = False
-) -> TeacherComparison | None:
+) -> ReferenceComparison | None:
     """Follow policy and teacher on some examples; None if there are few, or no losses, or no teacher.
 
     Nothing is learned from it, and the examples are the same in every run. `data` are the objects of a program, or the
@@ -89,8 +90,8 @@ def compare_with_teacher(
         return None  # without a teacher, which a program need not have then
     few = _spread(data, MOST if columns is not None and model.compiled else MOST_PLAIN)
     policy = model.losses(few)
-    teacher = model.reference_losses(few) if columns is None else model.reference_losses(few, trainer.reference)
-    apart = policy - teacher
+    reference = model.reference_losses(few) if columns is None else model.reference_losses(few, trainer.reference)
+    apart = policy - reference
     difference, error = float(apart.mean()), float(apart.std(ddof=1) / np.sqrt(apart.size))
     width = t_quantile(apart.size - 1, (1.0 + LEVEL) / 2.0) * error
     if columns is None:
@@ -98,13 +99,13 @@ def compare_with_teacher(
     else:
         labelled = bool(trainer.reference.needs_truth) and len(columns.y) > 0
     beatable = not (labelled or columns is None) or (
-        bool(teacher.any()) and (difference <= width or improvable(trainer, few))
+        bool(reference.any()) and (difference <= width or improvable(trainer, few))
     )
-    return TeacherComparison(
+    return ReferenceComparison(
         examples=apart.size,
         held_out=held_out,
         policy=float(policy.mean()),
-        teacher=float(teacher.mean()),
+        reference=float(reference.mean()),
         difference=difference,
         error=error,
         low=difference - width,
@@ -130,18 +131,14 @@ def improvable(trainer: Trainer, data: Examples | Sequence[Any]) -> bool:
     """
     source = source_of(trainer, _spread(data, DEVIATED))
     plan = trainer.plan._replace(roll_in=REFERENCE, compare=False, bound=False, exact=True, slack=np.inf)
-    policy = trainer.new_policy()
+    ways = {"roll_out": NONE, "imitate": True}, {"roll_out": REFERENCE, "imitate": False}
+    policy, numbers = trainer.new_policy(), np.arange(len(source.first))
     with source.driver(policy, trainer, source.first) as driver:
-        for number in range(len(source.first)):
-            one = np.array([number])
-            found = []
-            for choices in ({"roll_out": NONE, "imitate": True}, {"roll_out": REFERENCE, "imitate": False}):
-                batch = driver.make_lessons(one, one, policy.asked, plan._replace(**choices), np.ones(1), np.ones(1))
-                slots = slice(int(batch.lessons.first[0]), int(batch.lessons.first[0] + batch.lessons.filled[0]))
-                found.append((batch.lessons.slots.costs[slots].copy(), batch.lessons.slots.weight[slots] > 0.0))
-            (marks, _), (costs, weighed) = found
-            taken = np.where(marks == 0.0, costs, np.inf).min(axis=1)  # of the teacher's action, or the best of several
-            if (weighed & np.isfinite(taken) & (taken > 0.0)).any():
+        measures = (DeviationCosts(driver, policy.asked, plan._replace(**way)) for way in ways)
+        for marks, part in zip(*(each.parts(numbers, together=1) for each in measures), strict=True):
+            # The cost of the reference's action, or of the best of several.
+            taken = np.where(marks.costs == 0.0, part.costs, np.inf).min(axis=1)
+            if ((part.weight > 0.0) & np.isfinite(taken) & (taken > 0.0)).any():
                 return True
     return False
 
@@ -152,7 +149,7 @@ def _spread(data: Any, most: int) -> Any:
     return some(data, chosen) if isinstance(data, Examples) else [data[k] for k in chosen.tolist()]
 
 
-def say_comparison(trainer: Trainer, found: TeacherComparison, progress: bool | Progress | None) -> None:
+def say_comparison(trainer: Trainer, found: ReferenceComparison, progress: bool | Progress | None) -> None:
     """Print the comparison where progress is shown, and warn if the policy is worse; `progress=False` is silent."""
     if progress is False:
         return
@@ -163,7 +160,7 @@ def say_comparison(trainer: Trainer, found: TeacherComparison, progress: bool | 
         print(f"lols: {found}{honest}", file=sys.stderr)
 
 
-def _next(trainer: Trainer, found: TeacherComparison) -> str:
+def _next(trainer: Trainer, found: ReferenceComparison) -> str:
     """What to try."""
     settings, chosen = trainer.settings, trainer.algorithm
     strategies = "" if found.labelled else ", or lols.optimise, which compares strategies"

@@ -12,7 +12,7 @@ from scipy import stats
 import lols
 from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.learners.settings import LearnerSettings
-from lols.training.teaching import TeacherComparison, say_comparison
+from lols.training.comparison import ReferenceComparison, say_comparison
 from tests.heuristics.small_shop import Shop, shops
 
 DATA = shops(40)
@@ -215,8 +215,8 @@ def test_a_teacher_reads_the_labels_only_if_it_mentions_them() -> None:
         assert teacher.needs_truth == found["labelled"] == reads == ("which reads the labels" in found["summary"])
 
 
-def comparison(difference: float, held_out: bool = False) -> TeacherComparison:
-    return TeacherComparison(
+def comparison(difference: float, held_out: bool = False) -> ReferenceComparison:
+    return ReferenceComparison(
         9, held_out, 2.0 + difference, 2.0, difference, 0.1, difference - 0.2306, difference + 0.2306
     )
 
