@@ -200,6 +200,12 @@ def test_a_parser_needs_labels_unless_there_are_none() -> None:
     assert parser(Arcs, labelling="none").fit(WORDS, TREES).score(WORDS, TREES) > 0.8
 
 
+def test_a_pipeline_refuses_a_network_that_its_file_could_not_name() -> None:
+    tagged = [[{"word": w, "upos": t} for w, t in zip(*both, strict=True)] for both in zip(WORDS, TAGS, strict=True)]
+    with pytest.raises(ConfigurationError, match="has no place for a network of your own"):
+        lols.Pipeline(parser=parser(Arcs), folds=2).fit(tagged, TREES)
+
+
 # --- lols.train -------------------------------------------------------------------------------------------------------
 
 

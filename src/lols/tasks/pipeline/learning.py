@@ -11,6 +11,7 @@ import numpy as np
 from lols.contract.sharing import exclusive
 from lols.errors import ConfigurationError
 from lols.io.strings import Column
+from lols.policies.neural import Neural
 from lols.tasks.base import unfitted
 from lols.tasks.parsing.estimator import Parser
 from lols.tasks.pipeline.progress import PipelineProgress
@@ -41,6 +42,10 @@ class PipelineLearning(PipelineVerbs):
 
     def new_part(self, estimator: Any) -> Any:
         """A part that has learned nothing, with the pipeline's own options."""
+        if isinstance(estimator.policy, Neural) and estimator.policy.network is not None:
+            raise ConfigurationError(
+                "the file of a pipeline has no place for a network of your own: train taggers and parser one by one"
+            )
         own = {name: getattr(self, name) for name in OWN}
         for name, value in own.items():
             if getattr(estimator, name) not in (value, getattr(type(estimator), name)):
