@@ -145,20 +145,19 @@ class TokenOptions(Estimator):
     # --- algorithm and policy ---
 
     @property
-    def kind(self) -> type[Linear | Neural]:
+    def _kind(self) -> type[Linear | Neural]:
         """What is trained."""
-        if isinstance(self.policy, Linear | Neural):
-            return type(self.policy)
-        if isinstance(self.policy, str) and self.policy in POLICIES:
-            return POLICIES[self.policy]
+        for name, kind in POLICIES.items():
+            if isinstance(self.policy, kind) or (isinstance(self.policy, str) and self.policy == name):
+                return kind
         raise ConfigurationError(
             f"unknown policy {shown(self.policy)}: choose {' or '.join(POLICIES)}, or give an object of "
             "lols.policies.Linear or Neural"
         )
 
-    def settings(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, Any]:
         """The settings of the policy that is trained, given in the policy or else as options."""
-        flat = {name: getattr(self, name) for name in self.kind.SETTINGS if name in self._defaults()}
+        flat = {name: getattr(self, name) for name in self._kind.SETTINGS if name in self._defaults()}
         if isinstance(self.policy, str):
             return flat
         given = dict(self.policy.given)
@@ -171,22 +170,22 @@ class TokenOptions(Estimator):
     @property
     def is_linear(self) -> bool:
         """Whether the policy is linear."""
-        return self.kind is Linear
+        return self._kind is Linear
 
     @property
     def by_hinge(self) -> bool:
         """Whether the policy is linear and learns by the hinge."""
-        return self.is_linear and self.settings()["learner"] == "hinge"
+        return self.is_linear and self._settings()["learner"] == "hinge"
 
     def _linear(self) -> dict[str, Any]:
-        return self.settings()
+        return self._settings()
 
     def _said(self, name: str) -> bool:
         return super()._said(name) or (not isinstance(self.policy, str) and name in self.policy.given)
 
     def _check_policy(self) -> None:
         """Raise an error if options have no effect with the policy, or are given twice."""
-        kind = self.kind
+        kind = self._kind
         for name in [name for name in self._defaults() if self._changed(name)]:
             if not isinstance(self.policy, str) and name in kind.SETTINGS:
                 made = kind.__name__
@@ -272,7 +271,7 @@ class TokenOptions(Estimator):
 
     def _policy_notes(self) -> dict[str, Any]:
         """What further learning cannot change of the policy that the options ask for."""
-        made: dict[str, Any] = {"policy": self.kind.KIND}
+        made: dict[str, Any] = {"policy": self._kind.KIND}
         if self.is_linear:
             return made
         neural = neural_of(self)
@@ -306,13 +305,13 @@ class TokenOptions(Estimator):
         facts: dict[str, Any] = {"fingerprint": self.fingerprint_}
         if self.learned_with_.get("network") is not None:
             facts["network"] = self.learned_with_["network"]
-        further = {name: value for name, value in self.settings().items() if name not in self._defaults()}
+        further = {name: value for name, value in self._settings().items() if name not in self._defaults()}
         return facts | ({"learner": further} if self.is_linear and further else {}), tensors
 
     def _options(self) -> dict[str, Any]:
         """The options, with those that are in the policy."""
-        kept = {k: v for k, v in self.settings().items() if k in self._defaults() and k not in self.NOT_KEPT}
-        return super()._options() | {"policy": self.kind.KIND} | {k: v for k, v in kept.items() if is_plain(v)}
+        kept = {k: v for k, v in self._settings().items() if k in self._defaults() and k not in self.NOT_KEPT}
+        return super()._options() | {"policy": self._kind.KIND} | {k: v for k, v in kept.items() if is_plain(v)}
 
     @classmethod
     def _stored_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
