@@ -213,8 +213,9 @@ def load(
     With a space (or a `Task` or `Program`), returns a model for it. The space must have the number of actions and the
     settings of the one in training; if its functions have changed since, `model.about["space_changed"]` is True.
     Without a space, returns the estimator that wrote the file. If the model was trained with `policy`, an object of the
-    same class must be given; its `load` receives the arrays. A model of `lols.optimise` that decides by its `reference`
-    does so again, by that of the task unless another one is given.
+    same class must be given; its `load` receives the arrays. An estimator needs `policy` only if its network is of your
+    own: then `lols.policies.Neural(network=...)` gives the class. A model of `lols.optimise` that decides by its
+    `reference` does so again, by that of the task unless another one is given.
 
     Parameters
     ----------
@@ -235,7 +236,7 @@ def load(
     if space is None:
         from lols.tasks.registry import read_model
 
-        return read_model(path).load(threads=threads)
+        return read_model(path).load(threads=threads, policy=policy)
     if isinstance(space, Program):
         if policy is not None:
             raise ConfigurationError("policy has no effect: programs are trained with the linear learner")

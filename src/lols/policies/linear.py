@@ -20,10 +20,10 @@ from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
 from lols.policies.in_lock_step import LinearPolicy
 from lols.policies.mixture import PolicyMixture
-from lols.policies.policy import Policy, Terms
+from lols.policies.policy import Given, Policy, Terms
 
 
-class Linear(Policy):
+class Linear(Given, Policy):
     """A linear policy: it takes the action whose features have the best weights.
 
     Parameters
@@ -34,7 +34,8 @@ class Linear(Policy):
         The online update; by default `"nag"` for csoaa, else `"adagrad"`.
     settings
         Single settings by the names of `LearnerSettings`, such as `rate=0.1` or `bits=20`. Margin and scale follow from
-        the costs of the first examples unless they are given.
+        the costs of the first examples unless they are given. Estimators such as `lols.Tagger` have defaults of their
+        own for what is not given.
 
     Examples
     --------
@@ -48,9 +49,14 @@ class Linear(Policy):
 
     """
 
+    KIND = "linear"
+    SETTINGS = ("learner", *(each.name for each in fields(LearnerSettings) if each.name != "reduction"))
+    OPTIONS = (*SETTINGS, "prune", "templates", "more_templates", "clusters", "keep_state")
     has_weights = True
 
     def __init__(self, learner: str | LearnerSettings | None = None, update: str | None = None, **settings: Any):
+        named = {"learner": learner, "update": update}
+        self._given = {name: value for name, value in named.items() if value is not None} | settings
         if isinstance(learner, LearnerSettings):
             for name in [*(["update"] if update is not None else []), *settings]:
                 raise ConfigurationError(f"{name} has no effect: it is part of the given LearnerSettings")
@@ -64,7 +70,6 @@ class Linear(Policy):
             left_open = {"margin": "auto" if graded else "unit", "scale": None}
             update = update or ("nag" if name == "csoaa" else "adagrad")
             self.settings = LearnerSettings(name, update, **left_open | settings)
-        self.given = {"learner": learner, "update": update} | settings
         self._weights: FrozenPolicy | None = None
         self._learner: Learner | None = None
         self._mixture: PolicyMixture | None = None
@@ -85,6 +90,11 @@ class Linear(Policy):
         made._weights = weights
         return made
 
+    @property
+    def given(self) -> dict[str, Any]:
+        """The settings that were given, by the names of the constructor."""
+        return self._given
+
     # --- deciding ---
 
     @property
@@ -97,7 +107,7 @@ class Linear(Policy):
 
     @property
     def name(self) -> str:
-        return "linear"
+        return self.KIND
 
     @property
     def components(self) -> int:

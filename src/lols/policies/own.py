@@ -87,12 +87,18 @@ class Own(Policy):
     """An object of the user's: searched with in lock-step, and asked to learn from its lessons."""
 
     settings = LearnerSettings("csoaa", "nag", scale=None)  # exact costs matter
+    rounds = states = 0  # that it has learned from
+    _returned = "average"
+    _kept: Any = None
 
     def __init__(self, given: Any):
-        self.own: Adapted = adapted(given)
+        self._own = adapted(given)
         self.averages, self.copies = self.own.can("averaged"), self.own.can("frozen")
-        self._returned, self._kept = "average", None
-        self.rounds, self.states = 0, 0
+
+    @property
+    def own(self) -> Adapted:
+        """The object, adapted."""
+        return self._own
 
     # --- deciding ---
 
@@ -137,7 +143,7 @@ class Own(Policy):
 
     def begun(self, terms: Terms) -> Own:
         """The same object, which learns."""
-        made = type(self)(self.own)
+        made = Own(self.own)
         made._returned = terms.returned
         return made
 
@@ -175,7 +181,7 @@ class Own(Policy):
         self._kept = self.own.copy_by("frozen")
 
     def onward(self) -> Own:
-        return type(self)(self.own.onward())
+        return Own(self.own.onward())
 
     # --- what is written down ---
 

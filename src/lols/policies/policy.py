@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -44,12 +44,40 @@ class Terms(NamedTuple):
     compiled: bool = True
 
 
+class Given:
+    """What was given when a policy was made, with scikit-learn's habits; changing it makes the policy anew."""
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """The settings that were given."""
+        raise NotImplementedError
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The settings."""
+        return dict(self.given)
+
+    def set_params(self, **settings: Any) -> Self:
+        """Change settings."""
+        made = type(self)(**dict(self.given) | settings)
+        vars(self).clear()
+        vars(self).update(vars(made))
+        return self
+
+    def __repr__(self) -> str:
+        settings = {name: getattr(value, "__name__", repr(value)) for name, value in self.given.items()}
+        return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in settings.items())})"
+
+
 class Policy(ABC):
-    """What decides, and what learns from what was searched: `Linear`, or `Own`, an object with the methods of a policy.
+    """What decides, and what learns from what was searched: `Linear`, `Neural`, or `Own`, an object of the user's.
 
     It chooses the driver that searches with it, and says what that is asked with (`asked`). A policy that was given as
     an option has learned nothing; `begun` is one that learns.
     """
+
+    KIND: ClassVar[str] = "own"  # what options and model files call it
+    SETTINGS: ClassVar[tuple[str, ...]] = ()  # what it is given that an estimator can have as an option of its own
+    OPTIONS: ClassVar[tuple[str, ...]] = ()  # the options of an estimator that have an effect with it only
 
     settings: LearnerSettings  # what lessons must have for it: exact costs, margins
     has_weights: ClassVar[bool] = False  # of features, which a learner changes: then margin and scale can be settled

@@ -110,7 +110,10 @@ class BaseEstimator:
             else:
                 setattr(self, name, value)
         for name, inside in nested.items():
-            getattr(self, name).set_params(**inside)
+            value = getattr(self, name)
+            if not hasattr(value, "set_params"):
+                raise ValueError(f"Invalid parameter '{name}__{next(iter(inside))}': {name}={value!r} has none.")
+            value.set_params(**inside)
         return self
 
     def _changed(self, name: str) -> bool:
@@ -194,6 +197,24 @@ class BaseEstimator:
         """The estimator that a file's header and arrays describe."""
         raise NotImplementedError
 
+    @classmethod
+    def from_whole_file(
+        cls,
+        path: str | os.PathLike[str],
+        header: Mapping[str, Any],
+        tensors: Mapping[str, np.ndarray],
+        *,
+        threads: Threads = None,
+        policy: Any = None,
+    ) -> Self:
+        """The same, and it notes the file; `policy` is what a file cannot have, a network of the user's own."""
+        own: dict[str, Any] = {} if policy is None else {"policy": policy}
+        if own and "policy" not in inspect.signature(cls.from_file).parameters:
+            raise ConfigurationError(f"policy has no effect: it is for taggers and parsers, not a {cls.VERBS.name}")
+        loaded = cls.from_file(path, header, tensors, threads=threads, **own)
+        loaded.path_ = os.fspath(path)
+        return loaded
+
     @exclusive
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file: weights, settings and what the task needs; nothing in it is ever executed.
@@ -209,7 +230,7 @@ class BaseEstimator:
         write_tensors(path, "model", *self.contents())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, threads: Threads = None) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, threads: Threads = None, policy: Any = None) -> Self:
         """Read a model file.
 
         Parameters
@@ -218,13 +239,13 @@ class BaseEstimator:
             A model file.
         threads
             How many threads predictions use; None for as many as help.
+        policy
+            The `lols.policies.Neural` of a model whose network is of your own class.
 
         """
         from lols.io.model_file import read_task
 
-        loaded = cls.from_file(path, *read_task(path, cls.VERBS.name), threads=threads)
-        loaded.path_ = os.fspath(path)
-        return loaded
+        return cls.from_whole_file(path, *read_task(path, cls.VERBS.name), threads=threads, policy=policy)
 
     @exclusive
     def __getstate__(self) -> dict[str, Any]:
@@ -241,10 +262,15 @@ class BaseEstimator:
         if content is not None:
             from lols.io.model_file import PICKLED, from_bytes
 
-            loaded = self.from_file(PICKLED, *from_bytes(content, "model"), threads=state["threads"])
+            loaded = self.from_file(PICKLED, *from_bytes(content, "model"), **self._loading(state))
             loaded._fitted.report = report
             vars(self).update(vars(loaded))
         vars(self).update(state)
+
+    @staticmethod
+    def _loading(params: Mapping[str, Any]) -> dict[str, Any]:
+        """What a model file that is in a pickle with these parameters is read with."""
+        return {"threads": params["threads"]}
 
     @exclusive
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:

@@ -241,6 +241,14 @@ class Estimator(BaseEstimator):
         """Whether the policy is linear."""
         return True
 
+    def _linear(self) -> dict[str, Any]:
+        """How the linear learner learns: settings of `lols.policies.Linear`, whether given or not."""
+        return {name: getattr(self, name) for name in ("learner", "update", "rate", "slack")}
+
+    def _said(self, name: str) -> bool:
+        """Whether an option was given, which may be in the policy."""
+        return self._changed(name)
+
     def _algorithm(self) -> str | Algorithm:
         """The algorithm that is meant; `"auto"` is what measured best with a teacher like this one."""
         if self.algorithm != "auto":
@@ -267,9 +275,10 @@ class Estimator(BaseEstimator):
 
     def _without_effect(self, chosen: Algorithm) -> Iterator[tuple[str, str]]:
         """Options that change nothing beside the others, and why. `LearnerSettings` knows of those that it has."""
-        if self.learner != "hinge" and self.slack is not None:
-            yield "slack", f"{self.learner} learns from all states, only the hinge can pass over some"
-        elif chosen.restart and self.slack is not None:
+        linear = self._linear()
+        if linear["learner"] != "hinge" and linear["slack"] is not None:
+            yield "slack", f"{linear['learner']} learns from all states, only the hinge can pass over some"
+        elif chosen.restart and linear["slack"] is not None:
             yield "slack", f"{chosen.name} learns from all states, because its learner starts anew in every pass"
 
     def _empty_policy(self, problem: Problem) -> Any:
@@ -280,19 +289,17 @@ class Estimator(BaseEstimator):
         """The trainer for a problem; `examples` is their number if it is known."""
         options = {name: getattr(self, name) for name in ("roll_in", "roll_out", "beta", "mix")}
         chosen = self._pruned(algorithm(self._algorithm(), **options))
-        margins = self.learner == "hinge"
         for name, why in self._without_effect(chosen):
-            if self._changed(name):
+            if self._said(name):
                 raise ConfigurationError(f"{name} has no effect: {why}; leave it out")
-        update, defaults = self.update or ("nag" if self.learner == "csoaa" else "adagrad"), problem.DEFAULTS
-        rate = defaults.rate if self.rate is None and (self.learner, update) == ("hinge", "adagrad") else self.rate
-        settings = LearnerSettings(
-            self.learner,
-            update,
-            rate=rate,
-            margin=self._margin(problem) if margins else "unit",
-            slack=self.slack if margins and not chosen.restart else None,
-        )
+        linear, defaults = self._linear(), problem.DEFAULTS
+        learner = linear.pop("learner")
+        margins, update = learner == "hinge", linear["update"] or ("nag" if learner == "csoaa" else "adagrad")
+        if linear["rate"] is None and (learner, update) == ("hinge", "adagrad"):
+            linear["rate"] = defaults.rate
+        margin = {"margin": self._margin(problem) if margins else "unit"}
+        slack = linear["slack"] if margins and not chosen.restart else None
+        settings = LearnerSettings(learner, **margin | linear | {"update": update, "slack": slack})
         return Trainer(
             problem.space,
             problem.reference(self.reference),
@@ -802,7 +809,7 @@ class Estimator(BaseEstimator):
 
     def _options(self) -> dict[str, Any]:
         """The options that a model file keeps: plain values, but for those that it never has."""
-        params = {k: v for k, v in self.get_params().items() if k not in self.NOT_KEPT}
+        params = {k: v for k, v in self.get_params(deep=False).items() if k not in self.NOT_KEPT}
         return {k: v for k, v in params.items() if is_plain(v)}
 
     def _more_contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -822,8 +829,10 @@ class Estimator(BaseEstimator):
     def _restore(self, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
         """Take over what else a model file has; damage is an error."""
 
-    def _stored_policy(self, tensors: Mapping[str, np.ndarray]) -> Any:
+    def _stored_policy(self, tensors: Mapping[str, np.ndarray], given: Any = None) -> Any:
         """What the policy of a model file is read into; None for the linear one."""
+        if given is not None:
+            raise ConfigurationError("policy has no effect: the file has everything; leave it out")
         return self._empty_policy(self.task_)
 
     @exclusive
@@ -846,6 +855,7 @@ class Estimator(BaseEstimator):
         *,
         threads: Threads = None,
         room: Room | None = None,
+        policy: Any = None,
     ) -> Self:
         """The estimator that the header and the arrays of a model file describe, or one part of such a file."""
         try:
@@ -861,7 +871,7 @@ class Estimator(BaseEstimator):
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError, LolsError) as error:
             raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
         try:
-            policy = loaded._stored_policy(tensors)
+            policy = loaded._stored_policy(tensors, policy)
         except LolsError as error:
             raise ModelFileError(f"{path}: {error}") from error
         space = loaded.task_.space

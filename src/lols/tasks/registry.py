@@ -69,12 +69,11 @@ class StoredModel(NamedTuple):
         """What the verbs of the estimator take; None if there is none."""
         return verbs(self.name) if self.name in ESTIMATORS else None
 
-    def load(self, *, threads: Threads = None) -> Any:
+    def load(self, *, threads: Threads = None, policy: Any = None) -> Any:
         """The estimator in the file."""
         if self.name in ESTIMATORS:
-            loaded = estimator(self.name).from_file(self.path, self.header, self.tensors, threads=threads)
-            loaded.path_ = self.path
-            return loaded
+            kind, how = estimator(self.name), {"threads": threads, "policy": policy}
+            return kind.from_whole_file(self.path, self.header, self.tensors, **how)
         if self.name in (None, "program"):
             own, what = ("program", "program") if self.name else ("search space", "space")
             raise ModelFileError(

@@ -189,14 +189,15 @@ def _filled(path: str | os.PathLike[str], kind: Any, tensors: Mapping[str, np.nd
         raise ModelFileError(f"{path}: the header is damaged (the policy is {shown(kind)}, not the name of a class)")
     if policy is None:
         raise ModelFileError(f"{path}: holds a policy of class {kind}: give load(..., policy=...) an object of it")
+    policy = as_policy(policy).asked
     own = adapted(policy)
     own.check_saved("a model file")
     if own.kind.rpartition(":")[2] != kind.rpartition(":")[2]:
         raise ModelFileError(f"{path}: holds a policy of class {kind}, not {own.kind}")
     try:
         own.load({k.removeprefix("policy."): v for k, v in tensors.items() if k.startswith("policy.")})
-    except LolsError:
-        raise
+    except LolsError as error:
+        raise ModelFileError(f"{path}: {error}") from error
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         raise ModelFileError(

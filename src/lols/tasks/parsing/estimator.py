@@ -29,6 +29,7 @@ from lols.tasks.parsing.treebank import Trees
 from lols.tasks.tokens.corpus import WORD, Corpus, sentence_counts
 from lols.tasks.tokens.estimator import TokenOptions, check_words
 from lols.tasks.tokens.options import LabelOptions
+from lols.tasks.tokens.task import is_neural
 from lols.tasks.verbs import Scores, VerbReport
 from lols.training.algorithms import Algorithm
 from lols.training.calibration import Judged, Reliability
@@ -166,13 +167,9 @@ class Parser(TokenOptions):
         vars(self).update(found)
         return self
 
-    @classmethod
-    def _kind(cls, policy: Any) -> type[ParsingTask]:
-        """The class of the problem of a policy."""
-        return NeuralParsingTask if policy == "neural" else ParsingTask
-
     def _proposed(self, scan: TreebankScan, **fitting: Any) -> ParsingTask:
-        return self._kind(self.policy).propose(scan, self)
+        kind = ParsingTask if self.is_linear else NeuralParsingTask
+        return kind.propose(scan, self)
 
     def _note(self, scan: TreebankScan, *, anew: bool, stream: bool = False) -> None:
         self.note_values(scan.strings, anew=anew)
@@ -391,7 +388,8 @@ class Parser(TokenOptions):
 
     @classmethod
     def _described(cls, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> ParsingTask:
-        return cls._kind(task["options"].get("policy")).from_description(task, tensors)
+        kind = NeuralParsingTask if is_neural(task) else ParsingTask
+        return kind.from_description(task, tensors)
 
     def _restore(self, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
         super()._restore(task, tensors)

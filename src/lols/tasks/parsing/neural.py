@@ -119,9 +119,7 @@ class NeuralParsingTask(ParsingTask):
             for offsets, examples in parts:
                 policy = model.policy.begin(examples, np.arange(len(examples)))
                 trees = self.trees(self.found_actions(model.replaced(policy=policy), examples, beam), offsets)
-                with policy.computing():
-                    labels = policy.network.label(policy.memory, trees.heads)
-                relations = np.where(trees.heads >= 0, labels, self.root)
+                relations = np.where(trees.heads >= 0, self._labels(policy, trees.heads), self.root)
                 found.append(self._named.restore(Trees(trees.heads, relations), offsets))
             made = Trees(np.empty(whole.size, np.int64), np.empty(whole.size, np.int64))
             for column, parts_of_it in zip(made, zip(*found, strict=True), strict=True):
@@ -130,17 +128,33 @@ class NeuralParsingTask(ParsingTask):
 
         return parsed
 
-    def network(self, **options: Any) -> Any:
-        """A network for the task that has learned nothing."""
-        from lols.torch.sentences import ArcNetwork, NetworkSizes
+    def _labels(self, policy: Any, heads: np.ndarray) -> np.ndarray:
+        """The labels that the network gives to arcs."""
+        if self.labelling != NETWORK:
+            return np.zeros(heads.size, np.int64)
+        with policy.computing():
+            labels: np.ndarray = policy.network.label(policy.memory, heads)
+        return labels
 
-        assert self.vocabulary is not None
-        begin = {"seed": options.pop("seed", 0), "folder": self.vocabulary.folder}
+    def network_parts(self) -> tuple[type, dict[str, Any]]:
+        """It looks at words of the stack and the buffer, and may give labels to arcs."""
+        from lols.torch.sentences import ArcNetwork
+
         labels = len(self.relations) if self.labelling == NETWORK else 0
-        sizes = NetworkSizes(**self.vocabulary.sizes(), **options)
-        actions = len(self.actions)
-        made = ArcNetwork(sizes, actions=actions, labels=labels, places=PLACES, positions=positions, **begin)
-        self.vocabulary.begin(made.encoder)
+        return ArcNetwork, {
+            "actions": len(self.actions),
+            "labels": labels,
+            "places": PLACES,
+            "positions": positions,
+        }
+
+    def network(self, make: Any = None, **begin: Any) -> Any:
+        """A network for the task; one of the user's must give labels to arcs if there are any."""
+        from lols.torch.own_networks import check_method
+
+        made = super().network(make, **begin)
+        if self.labelling == NETWORK:
+            check_method(made, "label(memory, heads)", "it gives relations to arcs; add it, or set labelling='none'")
         return made
 
 

@@ -15,6 +15,7 @@ from lols.errors import ConfigurationError, ModelFileError
 from lols.io.model_file import read_tensors, write_tensors
 from lols.io.strings import Column
 from lols.io.whole_file import remove
+from lols.policies.neural import Neural
 from lols.tasks.base import unfitted
 from lols.tasks.tagging.estimator import Tagger
 from lols.tasks.tokens.corpus import Corpus
@@ -138,6 +139,10 @@ class PartTraining:
             if getattr(template, name) not in (value, getattr(type(template), name)):
                 what = template.VERBS.name
                 raise ConfigurationError(f"{name} of the {what} has no effect: the pipeline's {name} is for all parts")
+        if isinstance(template.policy, Neural) and template.policy.network is not None:
+            raise ConfigurationError(
+                "the file of a pipeline has no place for a network of your own: train taggers and parser one by one"
+            )
         return unfitted(template).set_params(**self.own)
 
     def tagger(self, name: str, template: Tagger, words: Corpus, column: Column, dev: Any) -> Tagger:

@@ -204,9 +204,8 @@ class TaggingTask(TokenTask):
         if direction == "auto":
             direction = "forward" if scheme is None else "backward"
         if loss == "auto":
-            learns = options.is_linear and options.learner == "hinge"
             rare = scheme is not None and scan.outside / max(scan.tokens, 1) > RARE
-            loss = "f1" if rare and learns else "hamming"
+            loss = "f1" if rare and options.by_hinge else "hamming"
         made = {"scheme": scheme, "inner_scheme": inner, "direction": direction, "loss": loss}
         if not options.is_linear:
             assert scan.corpus is not None
@@ -349,17 +348,11 @@ class TaggingTask(TokenTask):
         """The numbers of true labels, below 0 for those that the tagger does not know."""
         return self.number(data.names)[data.numbers]
 
-    def network(self, **options: Any) -> Any:
-        """A network for the task that has learned nothing: it looks at words, and at the last tags."""
-        from lols.torch.sentences import NetworkSizes, TagNetwork
+    def network_parts(self) -> tuple[type, dict[str, Any]]:
+        """It looks at words, and at the last tags."""
+        from lols.torch.sentences import TagNetwork
 
-        assert self.vocabulary is not None
-        begin = {"seed": options.pop("seed", 0), "folder": self.vocabulary.folder}
-        sizes = NetworkSizes(**self.vocabulary.sizes(), **options)
-        actions = len(self.inner_labels)
-        made = TagNetwork(sizes, actions=actions, before=BEFORE, positions=tag_positions, **begin)
-        self.vocabulary.begin(made.encoder)
-        return made
+        return TagNetwork, {"actions": len(self.inner_labels), "before": BEFORE, "positions": tag_positions}
 
     # --- encoding ---
 

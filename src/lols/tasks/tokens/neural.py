@@ -8,9 +8,12 @@ from typing import Any
 
 from lols.contract.whole_numbers import check_number, check_whole
 from lols.errors import ConfigurationError
+from lols.policies.linear import Linear
+from lols.policies.neural import Neural
 from lols.training.algorithms import algorithm
 from lols.training.trainer import Trainer
 
+NETWORK_OPTIONS = tuple(name for name in Neural.OPTIONS if name not in Linear.OPTIONS)
 RATE = 2e-3
 AVERAGE = 0.998
 NOISY = True  # dropout in the search
@@ -18,50 +21,42 @@ AHEAD = ("cuda",)  # devices on which a batch is searched while the network lear
 BATCH = 1024  # examples that are searched together
 TOGETHER, FEW, SLOWER = 32, 8, 4.0  # going on: examples of a batch and of a step, and by how much the rate is lower
 STEP, ENOUGH = 64, 3000  # at most this many examples in a step of the optimiser; fewer if there were fewer steps in all
-POLICIES = ("linear", "neural")
-NETWORK_OPTIONS = ("device", "precision", "width", "layers", "vectors", "encoder", "dropout", "steps")
-LINEAR_OPTIONS = (
-    "learner",
-    "update",
-    "slack",
-    "margin",
-    "prune",
-    "templates",
-    "more_templates",
-    "clusters",
-    "keep_state",
-)
 
 
-def check_policy(estimator: Any) -> None:
-    """Raise an error if options have no effect with the policy that is chosen."""
-    if estimator.policy not in POLICIES:
-        raise ConfigurationError(f"unknown policy '{estimator.policy}': choose {' or '.join(POLICIES)}")
-    neural = estimator.policy == "neural"
-    known = estimator._defaults()
-    for name in LINEAR_OPTIONS if neural else NETWORK_OPTIONS:
-        if name in known and estimator._changed(name):
-            other = "linear" if neural else "neural"
-            raise ConfigurationError(f"{name} has no effect: it is for policy='{other}'; leave it out")
+def neural_of(estimator: Any) -> Neural:
+    """The neural policy that the options ask for."""
+    if isinstance(estimator.policy, Neural):
+        return estimator.policy
+    return Neural(**{name: getattr(estimator, name) for name in Neural.SETTINGS})
 
 
 def check_going_on(estimator: Any) -> None:
     """Raise an error if the options ask for another policy than the one that was learned."""
-    network, learned = getattr(estimator._fitted.policy, "network", None), {"policy": "linear"}
-    if network is not None:
-        sizes = network.encoder.sizes
-        learned = {"policy": "neural", "width": sizes.width, "layers": sizes.layers, **estimator.learned_elsewhere_}
-    for name, value in learned.items():
-        if getattr(estimator, name) != value:
+    asked = estimator._policy_notes()
+    for name, value in estimator.learned_with_.items():
+        if asked.get(name) != value:
             raise ConfigurationError(
-                f"{name}={getattr(estimator, name)!r} cannot go on from {name}={value!r}: leave it as it was, or train "
+                f"{name}={asked.get(name)!r} cannot go on from {name}={value!r}: leave it as it was, or train "
                 "anew with warm_start=False"
             )
 
 
-def sizes_of(estimator: Any) -> Mapping[str, Any]:
-    """The sizes of the network that the options ask for."""
-    return {name: getattr(estimator, name) for name in ("width", "layers", "dropout", "seed")}
+def place_of(make: Any) -> str:
+    """Where a class or a function is defined.
+
+    >>> place_of(Neural)
+    'lols.policies.neural:Neural'
+    """
+    made = getattr(make, "func", make)  # of a partial one
+    made = made if hasattr(made, "__qualname__") else type(made)
+    return f"{made.__module__}:{made.__qualname__}"
+
+
+def new_network(estimator: Any, task: Any) -> Any:
+    """A network for a task that has learned nothing."""
+    neural = neural_of(estimator)
+    sizes = {name: getattr(neural, name) for name in ("width", "layers", "dropout")}
+    return task.network(neural.network, seed=estimator.seed, **sizes)
 
 
 def empty_policy(estimator: Any, task: Any, **learning: Any) -> Any:
@@ -70,11 +65,12 @@ def empty_policy(estimator: Any, task: Any, **learning: Any) -> Any:
     from lols.torch.policy import TorchPolicy
     from lols.torch.schedules import adam
 
-    where = {"device": estimator.device, "precision": estimator.precision, "seed": estimator.seed}
-    policy = TorchPolicy(task.network(**sizes_of(estimator)), **where, noisy=NOISY, **learning)
+    neural = neural_of(estimator)
+    where: dict[str, Any] = {"device": neural.device, "precision": neural.precision, "seed": estimator.seed}
+    policy = TorchPolicy(new_network(estimator, task), **where, noisy=NOISY, **learning)
     together = estimator.batch_size if estimator._changed("batch_size") else TOGETHER
-    check_number("rate", estimator.rate)
-    rate, steps = (estimator.rate or RATE) / SLOWER, estimator.steps or math.ceil(together / FEW)
+    check_number("rate", neural.rate)
+    rate, steps = (neural.rate or RATE) / SLOWER, neural.steps or math.ceil(together / FEW)
     check_whole("steps", steps)
     later = LearningSettings(steps=steps, optimizer=adam(rate), alike=True, average=AVERAGE, seed=estimator.seed)
     policy.learns_on_with(together, later)
@@ -101,12 +97,14 @@ def check_file(estimator: Any, task: Any, tensors: Mapping[str, Any]) -> None:
     from lols.torch.learning import check_fits
 
     own = {name.removeprefix("policy."): array for name, array in tensors.items() if name.startswith("policy.")}
+    if neural_of(estimator).network is not None:
+        return  # only loading can tell what a network of the user's own needs
     if task.vocabulary.pieces is not None:
         from lols.torch.pretrained import PREFIX, check_description
 
         shapes = [array.shape for name, array in own.items() if name.startswith(f"network.{PREFIX}")]
         check_description(task.vocabulary.pieces.config, shapes)
-    check_fits(lambda: task.network(**sizes_of(estimator)), own)
+    check_fits(lambda: new_network(estimator, task), own)
 
 
 def neural_trainer(estimator: Any, task: Any, examples: int) -> Trainer:
@@ -114,8 +112,9 @@ def neural_trainer(estimator: Any, task: Any, examples: int) -> Trainer:
     from lols.torch.calls import chosen_device
     from lols.torch.schedules import adam, warm_up_and_decay
 
+    neural = neural_of(estimator)
     together = estimator.batch_size if estimator._changed("batch_size") else min(BATCH, max(1, examples // 8))
-    steps = estimator.steps
+    steps = neural.steps
     if steps is None:
         steps = max(4, math.ceil(together / max(8, min(STEP, examples * estimator.passes // ENOUGH))))
     check_whole("steps", steps)
@@ -125,9 +124,9 @@ def neural_trainer(estimator: Any, task: Any, examples: int) -> Trainer:
         task,
         steps=steps,
         alike=True,
-        ahead=chosen_device(estimator.device).type in AHEAD,
+        ahead=chosen_device(neural.device).type in AHEAD,
         average=AVERAGE,
-        optimizer=adam(estimator.rate or RATE),
+        optimizer=adam(neural.rate or RATE),
         schedule=warm_up_and_decay(total),
     )
     return _trainer(estimator, task, policy, together)

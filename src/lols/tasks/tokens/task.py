@@ -11,9 +11,17 @@ import numpy as np
 from lols.contract.examples import Ragged, Scalar
 from lols.contract.space import Reference
 from lols.errors import ConfigurationError
+from lols.policies.linear import Linear
+from lols.policies.neural import Neural
 from lols.tasks.problem import Problem
 from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.tasks.tokens.vocabulary import NetworkVocabulary
+
+
+def is_neural(task: Mapping[str, Any]) -> bool:
+    """Whether the policy of a model file that describes its task so is a network."""
+    policy: str = task["options"].get("policy", Linear.KIND)
+    return policy == Neural.KIND
 
 
 class TokenTask(Problem):
@@ -57,9 +65,22 @@ class TokenTask(Problem):
         """Further columns of x, which a network reads."""
         return {} if self.vocabulary is None else self.vocabulary.columns(corpus)
 
-    def network(self, **options: Any) -> Any:
-        """A network for the problem that has learned nothing."""
+    def network_parts(self) -> tuple[type, dict[str, Any]]:
+        """The class of networks for the problem, and what it needs to know beside the sizes of its encoder."""
         raise NotImplementedError
+
+    def network(self, make: Any = None, *, seed: int = 0, **sizes: Any) -> Any:
+        """A network for the problem that has learned nothing, made by a class or a function of the user's if given."""
+        from lols.torch.own_networks import made_by
+        from lols.torch.sentences import NetworkSizes
+
+        assert self.vocabulary is not None
+        kind, parts = self.network_parts()
+        begin = {"seed": seed, "folder": self.vocabulary.folder}
+        arguments = {"sizes": NetworkSizes(**self.vocabulary.sizes(), **sizes), **parts, **begin}
+        made = kind(**arguments) if make is None else made_by(make, arguments)
+        self.vocabulary.begin(getattr(made, "encoder", None))
+        return made
 
     def tensors(self) -> dict[str, np.ndarray]:
         """The vocabulary as arrays of a model file."""
@@ -68,7 +89,7 @@ class TokenTask(Problem):
     @staticmethod
     def stored_vocabulary(task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """The vocabulary in a model file, as an argument of the constructor, if its policy is a network."""
-        if task["options"].get("policy") != "neural":
+        if not is_neural(task):
             return {}
         further = [name for name in task["columns"] if name != WORD]
         return {"vocabulary": NetworkVocabulary.from_tensors(tensors, further)}
