@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lols.io import model_file
-from lols.tasks import choice
+from lols.tasks import best_pass
 from lols.tasks.registry import ESTIMATORS, Entry
 from lols.training import trainer
 from lols.training.learning import Learning
@@ -56,7 +56,7 @@ def train(stop: int | None, *arguments: Any) -> Stops:
         patch.setitem(trainer.Trainer.fit.__kwdefaults__, "checkpoint_every", 0.0)
         for owner, name in (
             (Learning, "take"),  # a batch
-            (choice.Choice, "__call__"),  # the dev score
+            (best_pass.Choice, "__call__"),  # the dev score
             (model_file, "write_whole"),  # a checkpoint, the best model so far, the model
             (os, "unlink"),  # what is no longer needed
         ):

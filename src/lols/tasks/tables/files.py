@@ -140,8 +140,10 @@ class TableFormat:
         kinds, missing = self.columns.kinds, missing_texts(self.options.missing)
         return [ColumnScan(name, kind, missing, len(kinds)) for name, kind in kinds.items()]
 
-    def agreed(self, scan: TableScan) -> Self:
+    def agreed(self, scan: Any) -> Self:
         """The format for files of whose classes all is known."""
+        if not isinstance(scan, TableScan):
+            return self  # the classes of files that are read here are known when they are learned from
         by_class = class_weights(self.options.class_weight, scan.targets.classes, scan.counts)
         return replace(self, known=scan.targets, by_class=by_class)
 
