@@ -73,7 +73,7 @@ class Decider:
             self._unchecked = False
         data = admit(self.space, self.reference, examples, examples.y, self._bound, compiled=self.compiled)
         scratch, slots = self._memory(examples)
-        out = self._out(int(examples.states[0]), int(examples.steps[0]))
+        out = self._out(int(examples.states[0]), int(examples.steps[0]), policy.sketched.sketches.along.size)
         arguments = (*self._bound, data, policy, plan, scratch, slots, out)
         self._run(walk_kernel, examples, arguments)
         decision = NOTHING
@@ -125,8 +125,9 @@ class Decider:
 
             raise explain(driver, error, scratch, 0, again) from error
 
-    def _out(self, states: int, steps: int) -> Walked:
-        """Memory for the results of a walk, kept for the next object of this size."""
+    def _out(self, states: int, steps: int, rows: int) -> Walked:
+        """Memory for the results of a walk, kept for the next object of this size; a sketch has so many rows."""
+        assert self._slots is not None
         walked = self._rooms.get((states, steps))
         if walked is None:
             if len(self._rooms) >= ROOMS:
@@ -141,6 +142,11 @@ class Decider:
                 legal=np.zeros(actions, np.bool_),
                 predicted=np.zeros(actions, np.float32),
                 weights=np.zeros(actions),
+                low=np.zeros(actions),
+                rows=np.zeros(self._slots.ids.size, np.int64),
+                along=np.zeros(rows),
+                gain=np.zeros(rows),
+                column=np.zeros(rows, np.float32),
             )
         return walked
 
@@ -157,6 +163,7 @@ class Decider:
             self._scratch = make_scratch(examples, 1, self.columns, self.compiled)
             one = np.zeros(1, np.int64)
             self._slots = make_batch(None, examples, one, one, np.zeros(1), np.zeros(1)).lessons.slots
+            self._rooms.clear()
             self._room = need
         assert self._scratch is not None and self._slots is not None
         return self._scratch, self._slots

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lols.engine.compile.kernel import Kernel
-from lols.engine.structures import FrozenPolicy, Lessons
+from lols.engine.structures import FILLED, TURNS, UNSKETCHED, Columns, FrozenPolicy, Lessons, Sketched, Sketches
 from lols.engine.table import (
     copied,
     distinct,
@@ -23,7 +23,7 @@ from lols.engine.table import (
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.reductions import average_kernel, learn_costs_kernel, learn_margins_kernel, learn_sketched_kernel
 from lols.learners.settings import LearnerSettings
-from lols.learners.sketch import FILLED, TURNS, Sketches, make_sketches, settle_kernel
+from lols.learners.sketch import columns_of, make_sketches, settle_kernel, still
 from lols.learners.structures import (
     ADAGRAD,
     BAD,
@@ -207,8 +207,8 @@ class Learner:
         """The kernels of learning with arguments of the right types, to compile them ahead."""
         average: tuple[Kernel, tuple[Any, ...]] = (average_kernel, (self.shared, 1.0, self.shared.weights))
         if self.recipe.update == SKETCH:
-            none = self.shared.weights[:0]
-            average = (settle_kernel, (self.shared, self.sketches, none, self.shared.sketch[:0]))
+            none = columns_of(0, self.shared.weights.shape[1], self.shared.sketch.shape[2])
+            average = (settle_kernel, (self.shared, self.sketches, none, self.shared.weights[:0]))
         return [self._call(lessons, 0), *self.growth(), average]
 
     def growth(self) -> list[tuple[Kernel, tuple[Any, ...]]]:
@@ -239,9 +239,11 @@ class Learner:
         Weights of a sketch change with every example, also those of features that it does not have; the table has them
         as of when they were last looked at. They are up to date in the average, which is the last policy.
         """
+        if averaged and self.recipe.update == SKETCH:
+            return self._settled()
         shared, single = (
             (self._average(self.shared), self._average(self.single))
-            if averaged and (self.averaged or self.recipe.update == SKETCH)
+            if averaged and self.averaged
             else (self.shared.weights, self.single.weights)
         )
         return FrozenPolicy(
@@ -252,19 +254,38 @@ class Learner:
             np.ones(1),
             self.code,
             self.settings.thresholds if self.settings.reduction == "secoc" else 0,
+            self._sketched(),
+        )
+
+    def _sketched(self) -> Sketched:
+        """The covariances of regressions, which share memory with the learner."""
+        if self.recipe.update != SKETCH:
+            return UNSKETCHED
+        shared, single = (Columns(bank.base, bank.sketch, bank.stamps) for bank in (self.shared, self.single))
+        return Sketched(shared, single, self.sketches)
+
+    def _settled(self) -> FrozenPolicy:
+        """The current policy, with weights and columns that are up to date, on memory of its own."""
+        found = []
+        for bank in (self.shared, self.single):
+            rows = max(int(bank.filled[0]), 1), bank.weights.shape[1]
+            settled, weights = columns_of(*rows, bank.sketch.shape[2], stamp=1), np.zeros(rows, np.float32)
+            settle_kernel(self.compiled, bank, self.sketches, settled, weights)
+            found.append((settled, weights))
+        (shared, weights), (single, single_weights) = found
+        return self.policy()._replace(
+            stack=weights[np.newaxis],
+            single_stack=single_weights.reshape(1, -1),
+            sketched=Sketched(shared, single, still(self.sketches)),
         )
 
     def last(self) -> FrozenPolicy:
-        """A copy of the current policy, with all its weights up to date."""
-        return frozen(self.policy(averaged=self.recipe.update == SKETCH))
+        """A copy of the current policy, with all its weights up to date; how sure they are is not told."""
+        return frozen(self.policy(averaged=self.recipe.update == SKETCH))._replace(sketched=UNSKETCHED)
 
     def _average(self, bank: Bank) -> np.ndarray:
         """The mean of the weights after each round: a change in round i counts in all rounds from i on."""
         means = np.zeros((max(int(bank.filled[0]), 1), bank.weights.shape[1]), np.float32)
-        if self.recipe.update == SKETCH:
-            sketch = np.zeros((*means.shape, bank.sketch.shape[2]), np.float32)
-            settle_kernel(self.compiled, bank, self.sketches, means, sketch)
-            return means
         average_kernel(self.compiled, bank, max(float(self.counters[ROUNDS]), 1.0), means)
         return means
 

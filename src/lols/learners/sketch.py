@@ -22,36 +22,12 @@ import numpy as np
 
 from lols.engine.compile.dual import dual, not_inlined
 from lols.engine.compile.kernel import Kernel
-from lols.engine.compile.layout import Struct
+from lols.engine.structures import AT_SHARED, AT_SINGLE, COUNTS, FILLED, TURNS, Columns, Sketched, Sketches
 from lols.learners.eigen import decompose, order
 
 WINDOW, SHARED_WINDOW = 1 << 12, 1 << 10  # turns that are kept of a single regression, and of one of several
 SWEPT = 64  # cells that a turn brings up to date at least
 
-# The columns of `Sketches.counts`.
-FILLED, TURNS, AT_SHARED, AT_SINGLE, COUNTS = range(5)
-
-
-class Sketches(Struct):
-    """The covariances of regressions, as far as they do not belong to single weights."""
-
-    counts: np.ndarray  # [regression, COUNTS]: rows of S, turns so far, and the cells to be brought up to date next
-    ridge: np.ndarray  # [regression]: λ
-    gram: np.ndarray  # [regression, row, row]: S Sᵀ
-    inverse: np.ndarray  # (λ + S Sᵀ)⁻¹
-    shift: np.ndarray  # [regression, row]: β
-    turns: np.ndarray  # [regression, turn, row before, row after]
-    settled: np.ndarray  # [regression, turn, row]: β before the turn
-    jumps: np.ndarray  # [regression, number, row, row]: products of turns; see `jump_place`
-    jumped: np.ndarray  # [regression, number, row]: what they add to the base
-    along: np.ndarray  # S z
-    gain: np.ndarray  # its product with the inverse
-    moved: np.ndarray
-    values: np.ndarray
-    vectors: np.ndarray
-    beside: np.ndarray
-    work: np.ndarray
-    places: np.ndarray
 
 
 def make_sketches(regressions: int, directions: int, ridge: float) -> Sketches:
@@ -291,10 +267,9 @@ def refresh_all(part, column, sketches, j):
 
 
 @dual
-def spread_of(sketches, j, size):
+def spread_of(sketches, j, size, along, gain):
     """The variance zᵀ(λ + SᵀS)⁻¹z of features whose square is `size` and whose S z is `along`; writes the gain."""
     filled, inverse = sketches.counts[j, FILLED], sketches.inverse[j]
-    along, gain = sketches.along, sketches.gain
     for i in range(filled):
         gain[i] = 0.0
     for i in range(filled):
@@ -322,7 +297,7 @@ def regress_sketched(own, column, other, sketches, j, recipe, target, weight):
     for i in range(filled):
         predicted += along[i] * shift[i]
     size = (measure(own, column, sketches, j) + measure(other, 0, sketches, j)) / root
-    grown = 1.0 + weight * spread_of(sketches, j, size)
+    grown = 1.0 + weight * spread_of(sketches, j, size, along, gain)
     amount = weight * (target - predicted) / (grown * sketches.ridge[j])
     if not np.isfinite(amount):
         return False
@@ -352,16 +327,32 @@ def regress_sketched(own, column, other, sketches, j, recipe, target, weight):
 # --- policies ---------------------------------------------------------------------------------------------------------
 
 
-def settle(bank, sketches, weights, sketch):
-    """The weights and columns of all cells as they would be if they were up to date; nothing of the learner changes."""
+def settle(bank, sketches, settled, weights):
+    """The columns and weights of all cells as they would be if they were up to date; nothing of the learner changes."""
     several = sketches.counts.shape[0] > 1
     for row in range(weights.shape[0]):
         for column in range(weights.shape[1]):
             j = column if several else 0
-            own = sketch[row, column]
+            own = settled.sketch[row, column]
             base = peek(bank, row, column, sketches, j, own)
             more = inner(own, sketches.shift[j], sketches.counts[j, FILLED])
+            settled.base[row, column] = np.float32(base)
             weights[row, column] = np.float32(base + more)
 
 
 settle_kernel = Kernel(settle)
+
+
+def columns_of(rows: int, columns: int, width: int, stamp: int = 0) -> Columns:
+    """New columns of S for the weights of a bank."""
+    shape = rows, columns
+    sketch = np.zeros((*shape, width), np.float32)
+    return Columns(np.zeros(shape, np.float32), sketch, np.full(shape, stamp, np.int32))
+
+
+def still(sketches: Sketches) -> Sketches:
+    """A copy for columns that are up to date: nothing is turned any more."""
+    counts = sketches.counts * (np.arange(COUNTS) == FILLED)
+    empty = {name: getattr(sketches, name)[:, :0] for name in ("turns", "settled", "jumps", "jumped")}
+    kept = {name: getattr(sketches, name).copy() for name in ("ridge", "inverse", "shift")}
+    return sketches._replace(counts=counts, gram=sketches.gram[:, :0], **empty, **kept)

@@ -28,9 +28,9 @@ class Bank(Struct):
     squares: np.ndarray  # sums of squared gradients
     sums: np.ndarray  # round-weighted sums of changes, for the averaged policy
     scales: np.ndarray  # largest absolute value of each feature
-    base: np.ndarray  # [row, column]: of sketched regression, as `sketch` and `stamps`; see `learners.sketch`
-    sketch: np.ndarray  # [row, column, row of S]
-    stamps: np.ndarray  # [row, column]: the turns that the sketch has, plus one; 0 before the first example
+    base: np.ndarray  # this and the next two are of sketched regression: see `lols.engine.structures.Columns`
+    sketch: np.ndarray
+    stamps: np.ndarray
     inverse: np.ndarray  # [column, row, row]: ridge's inverse covariance
     filled: np.ndarray  # rows in use
     most: int
