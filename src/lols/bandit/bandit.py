@@ -3,42 +3,41 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 import threading
-from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any, NamedTuple
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
 
 from lols.bandit.advice import with_advice
-from lols.bandit.decider import Decider
-from lols.bandit.entries import Decision, Loss, check_fields, check_loss
+from lols.bandit.decider import Decider, Shown
+from lols.bandit.entries import WHOLE, Decision, Entry, Event, Log, Loss, Snapshot, check_fields, check_id, check_loss
 from lols.bandit.exploring import epsilon_schedule
 from lols.bandit.guard import Guard
-from lols.bandit.log import Log, MemoryLog, SqliteLog
-from lols.bandit.settings import BAG, STEPS, BanditSettings, effective
+from lols.bandit.knowledge import Knowledge, from_bytes, to_bytes
+from lols.bandit.log import MemoryLog, SqliteLog
+from lols.bandit.policy import BanditPolicy
+from lols.bandit.retrace import Retracer
+from lols.bandit.schema import changeable, fixed, schema_of
+from lols.bandit.settings import BanditSettings, effective
 from lols.bandit.sqlite_log import Durability
 from lols.bandit.student import BanditStudent
-from lols.bandit.walk import EXPLOIT, EXPLORE, RANDOMISED, REFERENCE, WalkPlan
-from lols.contract.hashing import mix, unit
-from lols.contract.identity import LEARNING, identity_of
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space, as_teacher
+from lols.contract.whole_numbers import check_whole
 from lols.engine.compile.kernel import DISABLED
-from lols.engine.structures import FrozenPolicy
-from lols.errors import ConfigurationError, LolsError
+from lols.errors import ConfigurationError, LolsError, shown
 from lols.learners.settings import LearnerSettings
 
-EXPLORING = 21  # a purpose of draws
 RATE, ADVICE = 0.1, 0.1  # by default
 REMEMBERED = 100_000  # entries of the default log, in memory
+FEWEST = 1000  # entries that closing a log writes a snapshot for
 
-
-class Shown(NamedTuple):
-    """A structure to show, and the id under which its loss is to be reported."""
-
-    id: int
-    output: Any
-    explored: bool
+Answer = Literal["accepted", "duplicate", "late", "unknown"]
 
 
 class StructuredBandit:
@@ -97,6 +96,9 @@ class StructuredBandit:
         bit for bit.
     durability
         For a log given as a file name: `"process"` or `"power"` (see `SqliteLog`).
+    snapshot_every
+        The number of entries of a log in a file after which what was learned is written into it, so that it need not
+        be learned again when the log is opened; 0 for never.
     seed
         The seed of all random numbers.
     compiled
@@ -112,7 +114,8 @@ class StructuredBandit:
     >>> rules = lols.Reference(action=lambda x, y, s: 0, needs_truth=False)
     >>> bandit = StructuredBandit(tagging_space(labels=3), rules, epsilon=0.5, seed=1, compiled=False)
     >>> shown = bandit.decide({"words": [4, 5]})
-    >>> bandit.learn(shown.id, loss=0.5)
+    >>> bandit.learn(shown.id, loss=0.5), bandit.learn(shown.id, loss=0.5), bandit.learn("another", loss=0.5)
+    ('accepted', 'duplicate', 'unknown')
     >>> bandit.report()["losses"]
     1
 
@@ -140,6 +143,7 @@ class StructuredBandit:
         patience: int = 100_000,
         log: Log | str | os.PathLike[str] | None = None,
         durability: Durability | None = None,
+        snapshot_every: int = 10_000,
         seed: int = 0,
         compiled: bool = True,
         checks: bool = True,
@@ -174,43 +178,59 @@ class StructuredBandit:
         )
         self.space, self.reference = with_advice(space, reference) if advice else space, reference
         self.guard: Guard | None = (Guard() if guard else None) if isinstance(guard, bool) else guard
-        self._epsilon = epsilon_schedule(epsilon, space.action_count)
-        self._compiled, self._checks = compiled, checks
+        if space.fixed_actions is None and str(epsilon).startswith("theory"):
+            raise ConfigurationError("epsilon='theory:...' needs one number of actions for all objects: give a number")
+        self._epsilon = epsilon_schedule(epsilon, space.fixed_actions or 2)
+        self._compiled = compiled
         self._one_at_a_time = threading.RLock()
+        self._decider = Decider(self.space, self.reference, compiled=compiled, checks=checks)
+        check_whole("snapshot_every", snapshot_every, 0)
+        self._snapshot_every = snapshot_every
         self._begin()
+        self._retracer = Retracer(self.space, every=self._student.needs_every(), compiled=compiled)
+        self._schema = schema_of(self.space)
         self.log = self._opened(log, durability)
+        self.log.space = self.space
         try:
-            self._replay()
+            self._restore()
+            self._note_settings()
         except BaseException:
-            self.close()
+            self.log.close()
             raise
+
+    # --- from the log ---
 
     def _begin(self) -> None:
         """Start with nothing learned."""
-        settings, compiled = self.settings, self._compiled
         if self.guard is not None:  # a new one, because another bandit may use the same object
             self.guard = Guard(self.guard.confidence, self.guard.memory)
-        self._student = BanditStudent(settings, self.space, compiled=compiled)
-        votes = self._student.votes if settings.exploration == BAG else None
-        self._decider = Decider(
-            self.space,
-            self.reference,
-            self._student.learner.columns,
-            votes=votes,
-            compiled=compiled,
-            checks=self._checks,
-        )
-        # Decisions without a loss yet; for those that did not explore only whether the reference was shown.
-        self._pending: dict[int, Decision | bool] = {}
-        self._counts = {"decisions": 0, "explored": 0, "losses": 0, "late": 0, "loss": 0.0}
+        self._student = BanditStudent(self.settings, self.space, compiled=self._compiled)
+        # Decisions whose loss is awaited, with the losses of their steps so far.
+        self._pending: dict[int, dict[int, float] | None] = {}
+        self._counts: dict[str, Any] = {"decisions": 0, "explored": 0, "losses": 0, "late": 0, "loss": 0.0}
+        self._steps = 0, 0.0  # the number of losses of single steps so far, and their sum
         self._behind = False  # whether the log may have an entry that the policy has not learned from
+        self._snapped = 0  # the place of the last snapshot
 
-    def _replay(self) -> None:
-        for entry in self.log.replay():
+    def _restore(self) -> None:
+        """Take what the log knows: its last snapshot, and the entries behind it."""
+        wanted = self.settings, self.guard
+        self._in_force(self.log.about("settings") if isinstance(self.log, SqliteLog) else None)
+        self._begin()
+        snapshots = self.log.snapshots()
+        if snapshots and snapshots[-1].state is not None:
+            self._know(from_bytes(snapshots[-1].state))
+            self._snapped = snapshots[-1].place
+        self._replay(self._snapped)
+        self._wanted = wanted
+
+    def _replay(self, after: int = 0) -> None:
+        for entry in self.log.replay(after):
             if isinstance(entry, Decision):
                 check_fields(entry)
-            else:
-                check_loss(entry.loss)
+            elif isinstance(entry, Loss):
+                for loss in entry.losses.values():
+                    check_loss(loss)
             self._take(entry)
 
     def _catch_up(self) -> None:
@@ -218,14 +238,14 @@ class StructuredBandit:
         if self._behind:
             before = {**vars(self)}
             try:
-                self._begin()
-                self._replay()
+                self._restore()
+                self.settings, self.guard = before["settings"], self.guard
             except BaseException:
                 vars(self).update(before)
                 raise
 
-    def _write(self, entry: Decision | Loss) -> bool:
-        """Write an entry, and apply it; False for a second loss."""
+    def _write(self, entry: Entry, decision: Decision | None = None) -> bool:
+        """Write an entry, and apply it; False if it is there already."""
         self._behind = True
         try:
             written = self.log.append(entry)
@@ -233,8 +253,10 @@ class StructuredBandit:
             self._behind = False
             raise
         if written:
-            self._take(entry)
+            self._take(entry, decision)
         self._behind = False
+        if self._snapshot_every and self.log.place() - self._snapped >= self._snapshot_every:
+            self.snapshot()
         return written
 
     def _opened(self, log: Log | str | os.PathLike[str] | None, durability: Durability | None) -> Log:
@@ -243,6 +265,42 @@ class StructuredBandit:
         if durability is not None:
             raise ConfigurationError("durability has no effect: it is for a log given as a file name")
         return MemoryLog(REMEMBERED) if log is None else log
+
+    def _settings_text(self) -> str:
+        return json.dumps(self._settings_value(), sort_keys=True)
+
+    def _settings_value(self) -> dict[str, Any]:
+        return {"settings": changeable(self.settings), "guard": self.guard and self.guard.identity()}
+
+    def _in_force(self, text: str | None) -> None:
+        """Take the settings that a log has noted."""
+        if text is not None:
+            self._change(json.loads(text))
+
+    def _change(self, value: Mapping[str, Any]) -> None:
+        """Go on with other settings."""
+        known = {name: each for name, each in value["settings"].items() if name in changeable(self.settings)}
+        self.settings = replace(self.settings, **known)
+        held = value.get("guard")
+        if (self.guard and self.guard.identity()) != held:
+            self.guard = None if held is None else Guard(**held)
+
+    def _note_settings(self) -> None:
+        """Write settings that are not those of the log into it."""
+        (settings, guard), log = self._wanted, self.log
+        there = self._settings_value()
+        here = {"settings": changeable(settings), "guard": guard and guard.identity()}
+        if not log.place():
+            self.settings = settings
+            self._change(here)
+            self._begin()
+            if isinstance(log, SqliteLog):
+                log.note("settings", self._settings_text())
+        elif there != here:
+            if isinstance(log, SqliteLog):
+                self._write(Event("settings", here, time.time()))
+            else:
+                self._take(Event("settings", here))
 
     @classmethod
     def algorithm2(
@@ -266,103 +324,205 @@ class StructuredBandit:
         twin._one_at_a_time, twin.log, twin._epsilon = threading.RLock(), MemoryLog(REMEMBERED), lambda _: 1.0
         twin._begin()
         for _ in range(2):  # what was learned is used in the second round
-            shown = twin.decide(obj)
-            decision = twin._pending[shown.id]
-            twin.learn(shown.id, 0.0)
+            answer = twin.decide(obj)
+            twin.learn(answer.id, 0.0)
             twin.predict(obj)
         twin.show_reference(obj)
-        if self._compiled and not DISABLED and isinstance(decision, Decision):
-            twin._student.warm_up(decision)
+        decision = twin.log.find(answer.id)
+        if self._compiled and not DISABLED and decision is not None and decision.explored:
+            twin._student.warm_up(self._retracer(decision))
         return self
 
     # --- deciding ---
 
-    def decide(self, obj: Any) -> Shown:
-        """Choose a structure to show for an object; it is written to the log before it is returned."""
+    def decide(self, obj: Any, id: str | int | None = None, *, activate: bool = True) -> Shown:
+        """Choose a structure to show for an object; it is written to the log before it is returned.
+
+        Parameters
+        ----------
+        obj
+            The object. What is JSON goes into the log as it is.
+        id
+            The id of the event, a text of your own; by default the number of the decision. The same id gives the same
+            answer again, from the log, and nothing new is written.
+        activate
+            Whether the structure is shown at once. If not, no loss is awaited until `activate`, or a loss, says that it
+            was shown.
+
+        """
         with self._one_at_a_time:
             self._catch_up()
             number = self.log.decisions()
-            stream = mix(mix(self.settings.seed, 0xBA4D), number)
-            epsilon = self._epsilon(number)
-            mode = self._mode(stream, epsilon)
-            policy, which = (self._student.current, -1) if mode == EXPLORE else self._student.exploiting(stream)
-            output, decision = self._walk(obj, policy, mode, stream, epsilon)
-            version, guarded = self._student.versions - 1, mode == REFERENCE
-            self._write(decision._replace(id=number, version=version, policy=which, guarded=guarded))
-            return Shown(number, output, decision.explored)
+            name = str(number) if id is None else check_id(id)
+            earlier = self.log.find(name)
+            if earlier is not None and id is not None:
+                return self._again(obj, earlier)
+            while earlier is not None:  # an event has the number as its id
+                name += "'"
+                earlier = self.log.find(name)
+            answer, decision = self._decider.decide(obj, self._policy(number), name, active=activate)
+            self._write(decision._replace(number=number))
+            return answer
 
-    def _mode(self, stream: int, epsilon: float) -> int:
-        """The mode of a round: exploring, by the learned policy, or by the reference."""
-        u = unit(mix(stream, EXPLORING))
-        if self.guard is None:
-            mode = EXPLORE if u < epsilon else EXPLOIT
-        elif u < epsilon / 2:
-            mode = EXPLORE
-        else:
-            other_one = u < epsilon
-            mode = EXPLOIT if self.guard.trusted != other_one else REFERENCE
-        return RANDOMISED if self.settings.randomise == STEPS and mode != REFERENCE else mode
+    def _again(self, obj: Any, earlier: Decision) -> Shown:
+        """The answer of an earlier decision."""
+        if earlier.context is not None and earlier.object != obj:
+            raise LolsError(
+                f"decision {shown(earlier.id)}: its id was used for another object: give each event its own"
+            )
+        try:
+            return self._decider.again(obj, earlier)
+        except LolsError as error:
+            raise LolsError(f"{error}; or its id was used for another object") from None
+
+    def activate(self, id: str | int) -> Answer:
+        """Say that a structure is shown that was not shown at once: its loss is awaited from now on.
+
+        Returns "accepted", "duplicate" if that is known already, or "unknown".
+        """
+        with self._one_at_a_time:
+            self._catch_up()
+            decision = self.log.find(check_id(id))
+            if decision is None:
+                return "unknown"
+            if decision.active or decision.number in self._pending or self.log.parts(decision.id):
+                return "duplicate"
+            self._write(Event("active", {"number": decision.number}, time.time()))
+            return "accepted"
 
     def show_reference(self, obj: Any) -> Any:
         """The structure of the reference; nothing is logged."""
-        with self._one_at_a_time:
-            return self._walk(obj, self._student.current, REFERENCE, 0, 0.0)[0]
+        return self._decider.predict(obj, self._student.current, by_reference=True)
 
     def predict(self, obj: Any) -> Any:
         """The structure of `policy()`, without exploration; nothing is logged."""
         with self._one_at_a_time:
-            return self._walk(obj, self._student.final(), EXPLOIT, 0, 0.0)[0]
-
-    def _walk(self, obj: Any, policy: FrozenPolicy, mode: int, stream: int, epsilon: float) -> tuple[Any, Decision]:
-        settings = self.settings
-        plan = WalkPlan(mode, stream, settings.beta, epsilon, settings.drawing, settings.width)
-        return self._decider.walk(obj, policy, plan)
+            return self._decider.predict(obj, self._policy().final)
 
     # --- learning ---
 
-    def learn(self, id: int, loss: float) -> None:
-        """Report the loss of a decision, at any time and in any order. A second loss of a decision is ignored."""
+    def learn(
+        self,
+        id: str | int,
+        loss: float | None = None,
+        losses: Sequence[float | None] | Mapping[int, float] | None = None,
+    ) -> Answer:
+        """Report losses of a decision, at any time and in any order.
+
+        Parameters
+        ----------
+        id
+            The id of the decision.
+        loss
+            The loss of the whole structure, from 0 to 1.
+        losses
+            The losses of its steps, one for each, such as whether there was no click on a slot; or some of them, by
+            the number of the step. None in a list is for one that is not known yet: report it later.
+
+        Returns
+        -------
+        "accepted"; "duplicate" if all of it was reported before, which is ignored; "late" if it came after more
+        decisions than `patience`: it is logged and counted, but not learned from; "unknown" if there is no such
+        decision.
+
+        """
         with self._one_at_a_time:
             self._catch_up()
-            self._write(Loss(id, loss))
+            parts = _parts(loss, losses)
+            decision = self.log.find(check_id(id))
+            if decision is None:
+                return "unknown"
+            length = decision.actions.size
+            if max(parts, default=WHOLE) >= length or (isinstance(losses, Sequence) and len(losses) > length):
+                raise LolsError(
+                    f"decision {shown(decision.id)}: it has {length} steps, and there are losses of more: give one for "
+                    "each step at most"
+                )
+            late = self._is_late(decision)
+            if not self._write(Loss(decision.id, parts, time.time()), decision):
+                return "duplicate"
+            return "late" if late else "accepted"
 
-    def _take(self, entry: Decision | Loss) -> None:
+    def _is_late(self, decision: Decision) -> bool:
+        return decision.number < self._counts["decisions"] - self.settings.patience
+
+    def _take(self, entry: Entry, decision: Decision | None = None) -> None:
         """Apply an entry of the log, when it is written and when the log is replayed."""
-        counts, pending = self._counts, self._pending
         if isinstance(entry, Decision):
-            if entry.id != counts["decisions"]:
+            self._take_decision(entry)
+        elif isinstance(entry, Loss):
+            decision = decision or self.log.find(entry.id)
+            if decision is None or decision.number >= self._counts["decisions"]:
+                raise LolsError(f"unknown decision {shown(entry.id)}: give a log that keeps all entries")
+            self._take_loss(entry, decision)
+        elif entry.kind == "active":
+            self._pending[int(entry.value["number"])] = None
+        elif entry.kind == "settings":
+            self._change(entry.value)
+            self._student.settings = self.settings
+            self._epsilon = epsilon_schedule(self.settings.epsilon, self.space.fixed_actions or 2)
+
+    def _take_decision(self, entry: Decision) -> None:
+        counts, pending, fixed_actions = self._counts, self._pending, self.space.fixed_actions
+        if entry.number != counts["decisions"]:
+            raise LolsError(
+                f"decision {counts['decisions']} is missing from the log: give a log that keeps all entries"
+            )
+        if entry.seen is not None:
+            width, by_action = entry.seen.legal.shape[1], entry.seen.lessons.slots.action_start.shape[0] > 0
+            if fixed_actions not in (None, width):
                 raise LolsError(
-                    f"decision {counts['decisions']} is missing from the log: give a log that keeps all entries"
+                    f"decision {entry.id} has {width} actions and the space {fixed_actions}: give the space of the log"
                 )
-            actions = self.space.action_count
-            if entry.legal.size not in (0, actions):
-                raise LolsError(
-                    f"decision {entry.id} has {entry.legal.size} actions and the space {actions}: give the space of "
-                    "the log"
-                )
-            if entry.explored and (entry.action_start.size > 0) != (self.space.action_features is not None):
-                which = "the space" if self.space.action_features is not None else "the decision"
+            if by_action != (self.space.action_features is not None):
+                which = "the decision" if by_action else "the space"
                 raise LolsError(f"decision {entry.id}: only {which} has features of actions: give the space of the log")
-            counts["decisions"] += 1
-            counts["explored"] += entry.explored
-            pending[entry.id] = entry if entry.explored else entry.guarded
+        counts["decisions"] += 1
+        counts["explored"] += entry.explored
+        if entry.active:
+            pending[entry.number] = None
+        if pending:
             oldest = next(iter(pending))
-            if oldest <= entry.id - self.settings.patience:
+            if oldest <= entry.number - self.settings.patience:
                 del pending[oldest]
-            return
-        loss = float(entry.loss)  # a log in memory may hold another numeric type
-        counts["losses"] += 1
-        counts["loss"] += loss
-        decision = pending.pop(entry.id, None)
-        if decision is None:
+
+    def _take_loss(self, entry: Loss, decision: Decision) -> None:
+        counts, pending, number = self._counts, self._pending, decision.number
+        late = self._is_late(decision)
+        whole = self._settled(entry, decision, late)
+        if whole is not None:
+            counts["losses"] += 1
+            counts["loss"] += whole
+        steps = [float(loss) for step, loss in entry.losses.items() if step != WHOLE]
+        self._steps = self._steps[0] + len(steps), self._steps[1] + sum(steps)
+        if late:
             counts["late"] += 1
-        elif isinstance(decision, Decision):
-            mean = counts["loss"] / counts["losses"] if self.settings.baseline else 0.0
-            self._student.learn(decision, loss - mean)
-            if self.guard is not None and self.settings.randomise == STEPS:
-                self.guard.saw(loss, by_reference=False)
-        elif self.guard is not None:
-            self.guard.saw(loss, by_reference=decision)
+            pending.pop(number, None)
+            return
+        if decision.explored:
+            mean = counts["loss"] / counts["losses"] if self.settings.baseline and counts["losses"] else 0.0
+            of_steps = self._steps[1] / self._steps[0] if self.settings.baseline and self._steps[0] else 0.0
+            centred = {k: float(loss) - (mean if k == WHOLE else of_steps) for k, loss in entry.losses.items()}
+            self._student.learn(decision, self._retracer(decision), centred)
+        if self.guard is not None and whole is not None:
+            if not decision.explored:
+                self.guard.saw(whole, by_reference=decision.guarded)
+            elif decision.chances.size:
+                self.guard.saw(whole, by_reference=False)
+
+    def _settled(self, entry: Loss, decision: Decision, late: bool) -> float | None:
+        """The loss of the whole structure, once, when it is known: it is given, or those of all steps are."""
+        pending, number = self._pending, decision.number
+        if late:
+            return float(entry.losses[WHOLE]) if WHOLE in entry.losses else None
+        if number not in pending and (decision.active or len(self.log.parts(entry.id)) > len(entry.losses)):
+            return None
+        known = {**(pending.get(number) or {}), **entry.losses}
+        if WHOLE not in known and len(known) < decision.actions.size:
+            pending[number] = known
+            return None
+        pending.pop(number, None)
+        return float(known[WHOLE]) if WHOLE in known else sum(map(float, known.values())) / len(known)
 
     # --- state ---
 
@@ -374,28 +534,50 @@ class StructuredBandit:
             report = {**counts, "mean_loss": mean, "awaited": len(self._pending), **self._student.report()}
             return report if self.guard is None else {**report, "trusted": self.guard.trusted}
 
-    def policy(self) -> FrozenPolicy:
-        """A copy of the policy that acts when nothing is explored; the last one if they are drawn."""
+    def policy(self) -> BanditPolicy:
+        """A copy of what the bandit decides by: see `BanditPolicy`."""
         with self._one_at_a_time:
-            return self._student.acting()
+            return self._policy().copy()
+
+    def _policy(self, number: int | None = None) -> BanditPolicy:
+        """The policy of now; its weights share memory with the learner."""
+        epsilon = self._epsilon(self._counts["decisions"] if number is None else number)
+        trusted = None if self.guard is None else self.guard.trusted
+        student = self._student
+        return BanditPolicy(student.weights(), self.settings, self._schema, student.versions - 1, epsilon, trusted)
+
+    def snapshot(self) -> None:
+        """Write what was learned to the log, so that it need not be learned again when the log is opened."""
+        with self._one_at_a_time:
+            self._catch_up()
+            place, policy = self.log.place(), self._policy()
+            state = to_bytes(self._knowledge())
+            self.log.keep(Snapshot(place, policy.version, policy.digest(), state, time.time()))
+            self._snapped = place
+
+    def _knowledge(self) -> Knowledge:
+        numbers = {"counts": self._counts, "steps": self._steps, **self._settings_value()}
+        guard = self.guard and self.guard.state()
+        return Knowledge({**numbers, "recent": guard}, self._pending, self._student.state())
+
+    def _know(self, knowledge: Knowledge) -> None:
+        self._change(knowledge.numbers)
+        self._begin()
+        self._counts, self._steps = dict(knowledge.numbers["counts"]), tuple(knowledge.numbers["steps"])
+        self._pending = dict(knowledge.pending)
+        if self.guard is not None:
+            self.guard.load(knowledge.numbers["recent"])
+        self._student.load(knowledge.student)
+        self._epsilon = epsilon_schedule(self.settings.epsilon, self.space.fixed_actions or 2)
 
     def identity(self) -> Mapping[str, Any]:
-        """What the log depends on: the space, the reference and all settings."""
-        return {
-            "learning": LEARNING,
-            "space": {
-                "name": self.space.name,
-                "actions": self.space.action_count,
-                "settings": {name: _plain(value) for name, value in sorted(self.space.settings.items())},
-                "source": identity_of(self.space.functions()),
-            },
-            "reference": {"name": self.reference.name, "source": identity_of(self.reference.functions())},
-            "settings": asdict(self.settings),
-            "guard": None if self.guard is None else self.guard.identity(),
-        }
+        """What the weights mean: the space, the settings that cannot change on the way, and the version of learning."""
+        return {**self._schema, "settings": fixed(self.settings)}
 
     def close(self) -> None:
         """Close the log."""
+        if self._snapshot_every and not self._behind and self.log.place() - self._snapped >= FEWEST:
+            self.snapshot()
         self.log.close()
 
     def __enter__(self) -> StructuredBandit:
@@ -405,6 +587,19 @@ class StructuredBandit:
         self.close()
 
 
-def _plain(value: Any) -> Any:
-    """A setting of a space as a value of JSON."""
-    return value.tolist() if hasattr(value, "tolist") else value
+def _parts(loss: float | None, losses: Sequence[float | None] | Mapping[int, float] | None) -> dict[int, float]:
+    """Losses by step, checked."""
+    parts: dict[int, float] = {} if loss is None else {WHOLE: loss}
+    if isinstance(losses, Mapping):
+        if any(not isinstance(step, int | np.integer) or step < 0 for step in losses):
+            raise LolsError("losses by step: give the numbers of steps, from 0")
+        parts |= {int(step): value for step, value in losses.items()}
+    elif losses is not None:
+        if isinstance(losses, str) or not hasattr(losses, "__len__"):
+            raise LolsError(f"losses {shown(losses)}: give a list of numbers, one for each step")
+        parts |= {step: value for step, value in enumerate(losses) if value is not None}
+    if not parts:
+        raise LolsError("no loss is given: give `loss`, `losses`, or both")
+    for value in parts.values():
+        check_loss(value)
+    return {step: float(value) for step, value in parts.items()}
