@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from lols.bandit.walk import (
     COIN,
     EXPLOIT,
     EXPLORE,
+    GAP,
     NOTES,
     RANDOMISED,
     REFERENCE,
@@ -104,7 +106,7 @@ class Decider:
         mode = _mode(policy, stream)
         weights, which = (policy.weights[CURRENT], -1) if mode == EXPLORE else policy.exploiting(stream)
         settings = policy.settings
-        plan = WalkPlan(mode, stream, settings.beta, policy.epsilon, settings.drawing, settings.width)
+        plan = _plan(policy, mode, stream)
         examples = self._examples(obj)
         vote = partial(votes, policy, compiled=self.compiled) if settings.exploration == BAG else None
         output, decision = self._walked(examples, weights, plan, vote)
@@ -118,9 +120,10 @@ class Decider:
             guarded=mode == REFERENCE,
             active=active,
         )
-        if decision.context is None and decision.explored:
+        if decision.context is None and (decision.explored or settings.estimator == "all"):
             seen = self._retracer.trace(decision, examples)
-            decision = decision._replace(seen=seen if decision.chances.size else _one(seen, decision))
+            one = decision.explored and not decision.chances.size
+            decision = decision._replace(seen=_one(seen, decision) if one else seen)
         return shown_of(decision, output), decision
 
     def again(self, obj: Any, decision: Decision) -> Shown:
@@ -304,7 +307,9 @@ def number_of(id: str) -> int:
 def _mode(policy: BanditPolicy, stream: int) -> int:
     """The mode of a round: exploring, by the learned policy, or by the reference."""
     u = unit(mix(stream, EXPLORING))
-    if policy.trusted is None:
+    if policy.trusted is None and policy.settings.drawing == GAP:
+        mode = EXPLORE
+    elif policy.trusted is None:
         mode = EXPLORE if u < policy.epsilon else EXPLOIT
     elif u < policy.epsilon / 2:
         mode = EXPLORE
@@ -312,6 +317,16 @@ def _mode(policy: BanditPolicy, stream: int) -> int:
         other_one = u < policy.epsilon
         mode = EXPLOIT if policy.trusted != other_one else REFERENCE
     return RANDOMISED if policy.settings.randomise == STEPS and mode != REFERENCE else mode
+
+
+def _plan(policy: BanditPolicy, mode: int, stream: int) -> WalkPlan:
+    """How to walk by a policy."""
+    settings, pace = policy.settings, math.inf if policy.pace is None else policy.pace
+    epsilon = 1.0 if policy.trusted is not None and settings.drawing == GAP else policy.epsilon
+    gap = settings.gap * math.sqrt(policy.version + 1)
+    return WalkPlan(
+        mode, stream, settings.beta, epsilon, settings.drawing, settings.width, gap, settings.optimism, pace
+    )
 
 
 def votes(policy: BanditPolicy, seen: Seen, *, compiled: bool) -> np.ndarray:

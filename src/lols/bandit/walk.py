@@ -38,9 +38,9 @@ class WalkPlan(Struct):
     epsilon: float  # if each step is randomised: their total chance to be, shared by the most steps there may be
     exploration: int
     width: float  # the temperature, or the largest predicted excess cost of a plausible action
-    gap: float = 0.0  # of inverse gap weighting: what an excess cost of 1 adds to the inverse of a chance
-    optimism: float = 0.0  # how many standard deviations costs may be below those predicted
-    pace: float = 1.0  # the share of steps that are drawn so; in the others, the reference acts
+    gap: float = 0.0  # what an excess cost of 1 adds to the inverse of a chance, for each of the most steps
+    optimism: float = 0.0  # how many standard deviations costs may be below those predicted, in one step of one
+    pace: float = np.inf  # in how many steps that is so; in the others, the reference acts
     plan: Plan = FOLLOWING
 
 
@@ -124,7 +124,7 @@ def look_ahead(search, here, s, legal, walk_plan, slots, out):
     """Gather the features of a state, and predict the costs of its actions, and how little they may cost."""
     gather(search, here, s, legal)
     if search.policy.sketched.sketches.counts.shape[0] > 0:
-        look_closely(search, here, s, legal, walk_plan.mode > REFERENCE, walk_plan.optimism, slots, out)
+        look_closely(search, here, s, legal, walk_plan.mode > REFERENCE, walk_plan.optimism / here.limit, slots, out)
     else:
         score(search, here, s, legal, 0)
         for a in range(legal.size):
@@ -177,23 +177,36 @@ def add_cell(columns, row, column, sketches, j, value, out):
 
 
 @dual
-def weigh(legal, costs, walk_plan, out):
-    """Write the chances of actions where something is explored to `weights`."""
+def weigh(here, legal, costs, walk_plan, out):
+    """Write the chances of actions where something is explored to `weights`.
+
+    A step of many changes the loss of a structure by little, so that gaps count more.
+    """
     if walk_plan.exploration == GAP:
-        weigh_gaps(legal, out.low, walk_plan.gap, out.weights)
+        weigh_gaps(legal, out.low, walk_plan.gap * here.limit, out.weights)
     else:
         draw_chances(legal, costs, walk_plan.exploration, walk_plan.width, out.weights)
 
 
 @dual
 def draw_by_gaps(search, here, s, legal, best, walk_plan, draw, out):
-    """Draw an action by inverse gap weighting, or for a share of steps the best one or the reference's."""
+    """Draw an action by inverse gap weighting, or for a share of steps take the best one, or the reference's."""
+    share = min(walk_plan.pace / here.limit, 1.0)
     for a in range(legal.size):
-        out.weights[a] *= walk_plan.epsilon * walk_plan.pace
-    out.weights[best] += (1.0 - walk_plan.epsilon) * walk_plan.pace
-    if walk_plan.pace < 1.0:
-        out.weights[teacher_action(search, here, s, legal, mix(draw, TEACHER))] += 1.0 - walk_plan.pace
-    return np.int64(drawn(out.weights, unit(mix(draw, DRAW))))
+        out.weights[a] *= walk_plan.epsilon
+    out.weights[best] += 1.0 - walk_plan.epsilon
+    a = np.int64(drawn(out.weights, unit(mix(draw, DRAW))))
+    if share >= 1.0:
+        out.note[COIN] = 0
+        return a
+    rules = teacher_action(search, here, s, legal, mix(draw, TEACHER))
+    for b in range(legal.size):
+        out.weights[b] *= share
+    out.weights[rules] += 1.0 - share
+    if unit(mix(draw, WHO)) < share:
+        out.note[COIN] = 0
+        return a
+    return np.int64(rules)
 
 
 @dual
@@ -214,7 +227,7 @@ def go(search, here, s, t, by_reference, walk_plan, slots, out):
             look_ahead(search, here, s, legal, walk_plan, slots, out)
             a = cheapest(view.bits, legal, False, mix(draw, TIE))
             if walk_plan.mode == RANDOMISED:
-                weigh(legal, view.costs, walk_plan, out)
+                weigh(here, legal, view.costs, walk_plan, out)
             if walk_plan.mode == RANDOMISED and walk_plan.exploration == GAP:
                 a = draw_by_gaps(search, here, s, legal, a, walk_plan, draw, out)
                 out.chances[t] = out.weights[a]
@@ -244,7 +257,7 @@ def stand(search, here, s, at, walk_plan, slots, out):
     for a in range(legal.size):
         out.legal[a] = legal[a]
         out.predicted[a] = costs[a] if legal[a] else np.float32(np.inf)
-    weigh(legal, out.predicted, walk_plan, out)
+    weigh(here, legal, out.predicted, walk_plan, out)
     out.note[STEP] = at
     out.note[FEATURES], out.note[ACTION_FEATURES] = write_features(search, here, s, legal, slots, 0, 0, 0)
 
@@ -261,7 +274,8 @@ def walk(space, reference, data, policy, walk_plan, scratch, slots, out):
     here = turn_to(search, data, 0, 0, 0)
     begin(search, here, s)
     by_reference = walk_plan.mode == REFERENCE
-    note[STEP], note[ACTION], note[COIN] = -1, -1, by_reference
+    gaps = walk_plan.mode == RANDOMISED and walk_plan.exploration == GAP
+    note[STEP], note[ACTION], note[COIN] = -1, -1, by_reference or gaps
     note[FEATURES], note[ACTION_FEATURES] = 0, 0
     out.chance[CHANCE_STEP] = out.chance[CHANCE_ACTION] = out.chance[PROPENSITY] = 1.0
     length = go(search, here, s, 0, by_reference, walk_plan, slots, out)
@@ -269,6 +283,11 @@ def walk(space, reference, data, policy, walk_plan, scratch, slots, out):
         report[CODE] = NO_ACTIONS
     note[LENGTH] = length
     if report[CODE] != 0 or walk_plan.mode == EXPLOIT or by_reference:
+        return report[CODE]
+    if gaps:  # all steps are learned from
+        for t in range(length):
+            out.chance[PROPENSITY] *= out.chances[t]
+        note[STEP], note[ACTION], out.chance[CHANCE_ACTION] = 0, out.trail[0], out.chances[0]
         return report[CODE]
     # If each step is drawn, the length depends on the draws, so the step to learn from must not depend on the length.
     times = here.limit if walk_plan.mode == RANDOMISED else np.int64(length)

@@ -23,7 +23,7 @@ from lols.engine.table import (
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.reductions import average_kernel, learn_costs_kernel, learn_margins_kernel, learn_sketched_kernel
 from lols.learners.settings import LearnerSettings
-from lols.learners.sketch import columns_of, make_sketches, settle_kernel, still
+from lols.learners.sketch import columns_of, make_sketches, settle_kernel, settled
 from lols.learners.structures import (
     ADAGRAD,
     BAD,
@@ -207,8 +207,9 @@ class Learner:
         """The kernels of learning with arguments of the right types, to compile them ahead."""
         average: tuple[Kernel, tuple[Any, ...]] = (average_kernel, (self.shared, 1.0, self.shared.weights))
         if self.recipe.update == SKETCH:
+            columns = self._sketched().shared
             none = columns_of(0, self.shared.weights.shape[1], self.shared.sketch.shape[2])
-            average = (settle_kernel, (self.shared, self.sketches, none, self.shared.weights[:0]))
+            average = (settle_kernel, (columns, self.sketches, none, self.shared.weights[:0]))
         return [self._call(lessons, 0), *self.growth(), average]
 
     def growth(self) -> list[tuple[Kernel, tuple[Any, ...]]]:
@@ -240,7 +241,7 @@ class Learner:
         as of when they were last looked at. They are up to date in the average, which is the last policy.
         """
         if averaged and self.recipe.update == SKETCH:
-            return self._settled()
+            return settled(self.policy(), compiled=self.compiled)
         shared, single = (
             (self._average(self.shared), self._average(self.single))
             if averaged and self.averaged
@@ -263,21 +264,6 @@ class Learner:
             return UNSKETCHED
         shared, single = (Columns(bank.base, bank.sketch, bank.stamps) for bank in (self.shared, self.single))
         return Sketched(shared, single, self.sketches)
-
-    def _settled(self) -> FrozenPolicy:
-        """The current policy, with weights and columns that are up to date, on memory of its own."""
-        found = []
-        for bank in (self.shared, self.single):
-            rows = max(int(bank.filled[0]), 1), bank.weights.shape[1]
-            settled, weights = columns_of(*rows, bank.sketch.shape[2], stamp=1), np.zeros(rows, np.float32)
-            settle_kernel(self.compiled, bank, self.sketches, settled, weights)
-            found.append((settled, weights))
-        (shared, weights), (single, single_weights) = found
-        return self.policy()._replace(
-            stack=weights[np.newaxis],
-            single_stack=single_weights.reshape(1, -1),
-            sketched=Sketched(shared, single, still(self.sketches)),
-        )
 
     def last(self) -> FrozenPolicy:
         """A copy of the current policy, with all its weights up to date; how sure they are is not told."""

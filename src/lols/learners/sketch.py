@@ -22,7 +22,18 @@ import numpy as np
 
 from lols.engine.compile.dual import dual, not_inlined
 from lols.engine.compile.kernel import Kernel
-from lols.engine.structures import AT_SHARED, AT_SINGLE, COUNTS, FILLED, TURNS, Columns, Sketched, Sketches
+from lols.engine.structures import (
+    AT_SHARED,
+    AT_SINGLE,
+    COUNTS,
+    FILLED,
+    TURNS,
+    Columns,
+    FrozenPolicy,
+    Sketched,
+    Sketches,
+)
+from lols.engine.table import is_fixed
 from lols.learners.eigen import decompose, order
 
 WINDOW, SHARED_WINDOW = 1 << 12, 1 << 10  # turns that are kept of a single regression, and of one of several
@@ -327,16 +338,16 @@ def regress_sketched(own, column, other, sketches, j, recipe, target, weight):
 # --- policies ---------------------------------------------------------------------------------------------------------
 
 
-def settle(bank, sketches, settled, weights):
+def settle(columns, sketches, to, weights):
     """The columns and weights of all cells as they would be if they were up to date; nothing of the learner changes."""
     several = sketches.counts.shape[0] > 1
     for row in range(weights.shape[0]):
         for column in range(weights.shape[1]):
             j = column if several else 0
-            own = settled.sketch[row, column]
-            base = peek(bank, row, column, sketches, j, own)
+            own = to.sketch[row, column]
+            base = peek(columns, row, column, sketches, j, own)
             more = inner(own, sketches.shift[j], sketches.counts[j, FILLED])
-            settled.base[row, column] = np.float32(base)
+            to.base[row, column] = np.float32(base)
             weights[row, column] = np.float32(base + more)
 
 
@@ -344,10 +355,36 @@ settle_kernel = Kernel(settle)
 
 
 def columns_of(rows: int, columns: int, width: int, stamp: int = 0) -> Columns:
-    """New columns of S for the weights of a bank."""
+    """New columns of S for weights."""
     shape = rows, columns
     sketch = np.zeros((*shape, width), np.float32)
     return Columns(np.zeros(shape, np.float32), sketch, np.full(shape, stamp, np.int32))
+
+
+def settled(policy: FrozenPolicy, *, compiled: bool = True) -> FrozenPolicy:
+    """A policy with weights and columns that are up to date, on memory of its own; without a sketch it stays as it is.
+
+    What the learner needs to go on is left out.
+    """
+    sketched = policy.sketched
+    if not sketched.sketches.counts.size:
+        return policy
+    made = []
+    for table, columns, stack in (
+        (policy.shared, sketched.shared, policy.stack[0]),
+        (policy.single, sketched.single, policy.single_stack[0][:, np.newaxis]),
+    ):
+        rows = stack.shape[0] if is_fixed(table) else max(int((table.rows >= 0).sum()), 1)
+        to = columns_of(rows, stack.shape[1], columns.sketch.shape[2], stamp=1)
+        weights = np.zeros((rows, stack.shape[1]), np.float32)
+        settle_kernel(compiled, columns, sketched.sketches, to, weights)
+        made.append((to, weights))
+    (shared, weights), (single, own) = made
+    return policy._replace(
+        stack=weights[np.newaxis],
+        single_stack=own.reshape(1, -1),
+        sketched=Sketched(shared, single, still(sketched.sketches)),
+    )
 
 
 def still(sketches: Sketches) -> Sketches:
