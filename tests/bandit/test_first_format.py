@@ -50,8 +50,7 @@ def as_before(made: StructuredBandit, path: Path, **settings: Any) -> None:
         identity = {
             "space": {"name": made.space.name, "actions": made.space.action_count, "settings": {}, "digest": "0f"},
             "reference": {"name": "rule", "digest": "0e"},
-            "settings": json.loads(json.dumps(vars(made.settings) | {"learner": vars(made.settings.learner)}))
-            | settings,
+            "settings": of_settings | settings,
             "guard": made.guard and made.guard.identity(),
         }
         connection.execute("INSERT INTO about VALUES ('identity', ?)", (json.dumps(identity),))

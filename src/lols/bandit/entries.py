@@ -96,6 +96,7 @@ class Log(Protocol):
     """
 
     space: SearchSpace | None = None  # that of the bandit that has the log open
+    reading = False  # whether it was opened to read it only
 
     def append(self, entry: Entry) -> bool:
         """Write an entry; it is durable when this returns.
@@ -124,6 +125,14 @@ class Log(Protocol):
 
     def keep(self, snapshot: Snapshot) -> None:
         """Write a snapshot; a log that cannot do so ignores it."""
+        return
+
+    def about(self, name: str) -> str | None:
+        """A note that the log has of itself; None if there is none."""
+        return None
+
+    def note(self, name: str, value: str) -> None:
+        """Write a note, in the place of one of this name; a log that cannot do so ignores it."""
         return
 
     def snapshots(self) -> list[Snapshot]:
