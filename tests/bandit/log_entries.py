@@ -45,12 +45,14 @@ def states(k: int, steps: int, actions: int) -> Seen:
 def decision(k: int) -> Decision:
     rng = np.random.default_rng(k)
     actions, steps = 2 + k % 5, 1 + k % 7
+    taken = rng.integers(0, actions, steps).astype(np.int32)
+    taken[k % steps] = k % actions
     return Decision(
         id=str(k) if k % 3 else f"event-{k}",
         number=k,
         time=1e9 + k / 7,
         context=None if k % 4 == 1 else f'{{"words":[{k},{k + 1}],"name":"ä{k}"}}',
-        actions=rng.integers(0, actions, steps).astype(np.int32),
+        actions=taken,
         chances=1 - rng.random(steps * (k % 2), dtype=np.float32),
         baseline=None if k % 5 == 0 else rng.integers(0, actions, steps).astype(np.int32),
         step=k % steps,

@@ -67,7 +67,8 @@ def log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Log]:
 def decisions(draw: st.DrawFn, k: int) -> Decision:
     chance, number = st.floats(0, 1), st.integers(-(2**63), 2**63 - 1)
     actions = draw(arrays(np.int32, draw(st.integers(0, 9))))
-    explored = draw(st.booleans())
+    explored = draw(st.booleans()) and actions.size > 0
+    at = draw(st.integers(0, actions.size - 1)) if explored else -1
     if explored:
         chance = st.floats(1e-4, 1)
     step_chance = st.floats(0, 1, exclude_min=True, width=32)
@@ -80,8 +81,8 @@ def decisions(draw: st.DrawFn, k: int) -> Decision:
         actions=actions,
         chances=draw(arrays(np.float32, draw(st.sampled_from([0, len(actions)])), elements=step_chance)),
         baseline=draw(st.none() | arrays(np.int32, 3)),
-        step=draw(st.integers(0, 2**63 - 1)) if explored else -1,
-        action=draw(number),
+        step=at,
+        action=int(actions[at]) if explored else draw(number),
         by_reference=draw(st.booleans()),
         chance_step=draw(chance),
         chance_action=draw(chance),
@@ -90,7 +91,7 @@ def decisions(draw: st.DrawFn, k: int) -> Decision:
         guarded=draw(st.booleans()),
         propensity=draw(chance | st.just(math.nan)),
         active=draw(st.booleans()),
-        seen=draw(st.none() | st.builds(states, st.integers(0, 99), st.integers(1, 4), st.integers(1, 4))),
+        seen=None if explored else draw(st.none() | st.builds(states, *[st.integers(1, 4)] * 3)),
     )
 
 
@@ -131,10 +132,12 @@ def test_all_fields_come_back_bit_for_bit(data: st.DataObject) -> None:
 
 def test_numbers_of_numpy_become_plain_ones(tmp_path: Path) -> None:
     with sqlite_log(tmp_path / "a.log") as log:
-        log.append(PLAIN._replace(number=np.int64(0), guarded=np.True_, chance_step=np.float32(0.25), step=np.int32(2)))
+        log.append(
+            PLAIN._replace(number=np.int64(0), guarded=np.True_, chance_step=np.float32(0.25), policy=np.int32(2))
+        )
         log.append(Loss("0", {WHOLE: np.float32(0.1)}))  # type: ignore[dict-item]
         first, second = log.replay()
-    assert same(first, PLAIN._replace(guarded=True, chance_step=0.25, step=2))
+    assert same(first, PLAIN._replace(guarded=True, chance_step=0.25, policy=2))
     assert same(second, whole_loss(0, float(np.float32(0.1))))
 
 

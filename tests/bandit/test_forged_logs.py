@@ -39,8 +39,11 @@ def copied(whole: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(whole, tmp_path))
 
 
-def states_of(d: Decision) -> Seen:
-    return states(3, d.actions.size, 3)
+def states_of(d: Decision, k: int = 3, width: int = 3) -> Seen:
+    seen = states(k, d.actions.size, width)
+    seen.taken[d.step] = d.action
+    seen.legal[d.step, d.action] = True
+    return seen
 
 
 def with_slots(d: Decision, **change: Any) -> dict[str, Any]:
@@ -70,6 +73,9 @@ CHANGES: dict[str, tuple[Callable[[Decision], dict[str, Any]], str]] = {
     "no legal action": (lambda d: {"seen": states_of(d)._replace(legal=~np.ones((7, 3), np.bool_))}, "is not legal"),
     "steps out of order": (lambda d: {"seen": states_of(d)._replace(steps=np.arange(7)[::-1].copy())}, "out of order"),
     "chances of states": (lambda d: {"seen": states_of(d)._replace(chances=np.zeros(7))}, "cannot have been taken"),
+    "another action": (lambda d: {"action": FAR}, "its action 1000000000000 is not the one at step"),
+    "a step beyond": (lambda d: {"step": FAR}, "is not the one at step 1000000000000"),
+    "no such state": (lambda d: {"seen": states_of(d).only(0)}, "it has not the state of step 6"),
     "a chance of zero": (lambda d: {"chance_action": 0.0}, "cannot have been taken with the chance 0.0"),
     "a step's chance of zero": (lambda d: {"chance_step": 0.0}, "cannot have been taken with the chance 0.0"),
     "a chance next to zero": (lambda d: {"chance_action": 1e-40}, "cannot have been taken with the chance 1e-40"),
@@ -141,15 +147,15 @@ def entries(logged: Path) -> list[Entry]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: {"actions": d.actions + FAR // 10**6}, "its actions leave the space at step 0"),
+        (lambda d: {"actions": d.actions + 10**6, "action": d.action + 10**6}, "its actions leave the space at step 0"),
         (lambda d: {"actions": d.actions[:-1], "chances": d.chances[:-1]}, "its actions leave the space at step"),
         (lambda d: {"context": None}, "the log does not hold its object"),
         (lambda d: {"context": '{"words": []}'}, "its actions leave the space|length"),
         (lambda d: {"context": '{"other": 1}'}, "failed on"),
         (lambda d: {"chance_action": 0.0}, "cannot have been taken with the chance 0.0"),
         (lambda d: {"chance_action": float("inf")}, "chance_action is inf"),
-        (lambda d: {"seen": states(2, 1, 3), "context": None}, "decision 6: only the space has features of"),
-        (lambda d: {"seen": states(3, 1, 4), "context": None}, "decision 6 has 4 actions and the space 3"),
+        (lambda d: {"seen": states_of(d, k=2), "context": None}, "decision 6: only the space has features of"),
+        (lambda d: {"seen": states_of(d, width=4), "context": None}, "decision 6 has 4 actions and the space 3"),
     ],
 )
 def test_a_bandit_refuses_a_forged_log(

@@ -422,7 +422,7 @@ class BanditLogs(Target):
         name = rng.choice([field for field in Decision._fields if field != "seen"])
         with (
             contextlib.closing(sqlite3.connect(path)) as connection,
-            contextlib.suppress(sqlite3.IntegrityError),  # SQLite itself refuses a number twice
+            contextlib.suppress(sqlite3.IntegrityError, OverflowError),  # SQLite itself refuses such values
             connection,
         ):
             value = getattr(entry, name)

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,20 @@ from lols.learners.settings import LearnerSettings
 
 REMEMBERED = 100_000  # entries of the default log, in memory
 FEWEST = 1000  # entries that closing a log writes a snapshot for
+
+
+class Audited(NamedTuple):
+    """The policy after an entry of a log, as a snapshot has noted it, and as it is learned again."""
+
+    place: int
+    noted: str
+    found: str
+
+    @property
+    def same(self) -> bool:
+        """Whether they are the same, bit for bit."""
+        return self.noted == self.found
+
 
 Answer = Literal["accepted", "duplicate", "late", "unknown"]
 
@@ -187,7 +201,7 @@ class StructuredBandit:
         if space.fixed_actions is None and str(epsilon).startswith("theory"):
             raise ConfigurationError("epsilon='theory:...' needs one number of actions for all objects: give a number")
         self._epsilon = epsilon_schedule(self.settings.epsilon, space.fixed_actions or 2)
-        self._compiled = compiled
+        self.compiled = compiled
         self._one_at_a_time = threading.RLock()
         self._decider = Decider(self.space, self.reference, compiled=compiled, checks=checks)
         check_whole("snapshot_every", snapshot_every, 0)
@@ -211,7 +225,7 @@ class StructuredBandit:
         if self.guard is not None:  # a new one, because another bandit may use the same object
             self.guard = Guard(self.guard.confidence, self.guard.memory)
         self._pace = Pace() if self.settings.pace == SAFE else None
-        self._student = BanditStudent(self.settings, self.space, compiled=self._compiled)
+        self._student = BanditStudent(self.settings, self.space, compiled=self.compiled)
         # Decisions whose loss is awaited, with the losses of their steps so far.
         self._pending: dict[int, dict[int, float] | None] = {}
         self._counts: dict[str, Any] = {"decisions": 0, "explored": 0, "losses": 0, "late": 0, "loss": 0.0}
@@ -222,7 +236,7 @@ class StructuredBandit:
     def _restore(self) -> None:
         """Take what the log knows: its last snapshot, and the entries behind it."""
         wanted = self.settings, self.guard
-        self._in_force(self.log.about("settings") if isinstance(self.log, SqliteLog) else None)
+        self._first_settings()
         self._begin()
         snapshots = self.log.snapshots()
         if snapshots and snapshots[-1].state is not None:
@@ -273,14 +287,12 @@ class StructuredBandit:
             raise ConfigurationError("durability has no effect: it is for a log given as a file name")
         return MemoryLog(REMEMBERED) if log is None else log
 
-    def _settings_text(self) -> str:
-        return json.dumps(self._settings_value(), sort_keys=True)
-
     def _settings_value(self) -> dict[str, Any]:
         return {"settings": changeable(self.settings), "guard": self.guard and self.guard.identity()}
 
-    def _in_force(self, text: str | None) -> None:
-        """Take the settings that a log has noted."""
+    def _first_settings(self) -> None:
+        """Take the settings with which the log begins, if it has noted them."""
+        text = self.log.about("settings")
         if text is not None:
             self._change(json.loads(text))
 
@@ -295,14 +307,15 @@ class StructuredBandit:
     def _note_settings(self) -> None:
         """Write settings that are not those of the log into it."""
         (settings, guard), log = self._wanted, self.log
+        if log.reading:
+            return
         there = self._settings_value()
         here = {"settings": changeable(settings), "guard": guard and guard.identity()}
         if not log.place():
             self.settings = settings
             self._change(here)
             self._begin()
-            if isinstance(log, SqliteLog):
-                log.note("settings", self._settings_text())
+            log.note("settings", json.dumps(self._settings_value(), sort_keys=True))
         elif there != here:
             if isinstance(log, SqliteLog):
                 self._write(Event("settings", here, time.time()))
@@ -331,7 +344,7 @@ class StructuredBandit:
             twin.predict(obj)
         twin.show_reference(obj)
         decision = twin.log.find(answer.id)
-        if self._compiled and not DISABLED and decision is not None and decision.explored:
+        if self.compiled and not DISABLED and decision is not None and decision.explored:
             twin._student.warm_up(self._retracer(decision))
         return self
 
@@ -444,6 +457,12 @@ class StructuredBandit:
             if not self._write(Loss(decision.id, parts, time.time()), decision):
                 return "duplicate"
             return "late" if late else "accepted"
+
+    def take_over(self, entry: Entry) -> bool:
+        """Write an entry of another log, and learn from it; False if it is there already."""
+        with self._one_at_a_time:
+            self._catch_up()
+            return self._write(entry)
 
     def _is_late(self, decision: Decision) -> bool:
         return decision.number < self._counts["decisions"] - self.settings.patience
@@ -566,6 +585,25 @@ class StructuredBandit:
             state = to_bytes(self._knowledge())
             self.log.keep(Snapshot(place, policy.version, policy.digest(), state, time.time()))
             self._snapped = place
+
+    def audit(self) -> list[Audited]:
+        """Learn everything in the log again from its beginning, and compare the policies with those of then.
+
+        Returns the digest of the policy for each snapshot, and for the last entry, as it was noted and as it is found;
+        for the last entry, it is compared with the policy of now, which was learned from the last snapshot on.
+        """
+        with self._one_at_a_time:
+            self._catch_up()
+            noted = {snapshot.place: snapshot.digest for snapshot in self.log.snapshots()}
+            noted[self.log.place()] = self._policy().digest()
+            twin, found = copy.copy(self), []
+            twin._first_settings()
+            twin._begin()
+            for place, entry in enumerate(self.log.replay(), start=1):
+                twin._take(entry)
+                if place in noted:
+                    found.append(Audited(place, noted[place], twin._policy().digest()))
+            return found
 
     def _knowledge(self) -> Knowledge:
         numbers = {"counts": self._counts, "steps": self._steps, **self._settings_value()}

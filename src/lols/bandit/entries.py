@@ -54,7 +54,10 @@ class Decision(NamedTuple):
     @property
     def object(self) -> Any:
         """The object that was decided; None if it was not JSON."""
-        return None if self.context is None else json.loads(self.context)
+        try:
+            return None if self.context is None else json.loads(self.context)
+        except (ValueError, RecursionError):
+            raise LolsError(f"decision {self.id}: its object is not JSON") from None
 
 
 class Loss(NamedTuple):
@@ -93,6 +96,7 @@ class Log(Protocol):
     """
 
     space: SearchSpace | None = None  # that of the bandit that has the log open
+    reading = False  # whether it was opened to read it only
 
     def append(self, entry: Entry) -> bool:
         """Write an entry; it is durable when this returns.
@@ -121,6 +125,14 @@ class Log(Protocol):
 
     def keep(self, snapshot: Snapshot) -> None:
         """Write a snapshot; a log that cannot do so ignores it."""
+        return
+
+    def about(self, name: str) -> str | None:
+        """A note that the log has of itself; None if there is none."""
+        return None
+
+    def note(self, name: str, value: str) -> None:
+        """Write a note, in the place of one of this name; a log that cannot do so ignores it."""
         return
 
     def snapshots(self) -> list[Snapshot]:
@@ -159,7 +171,7 @@ def context_of(obj: Any) -> str | None:
 
 def check_id(id: Any) -> str:
     """The id of a decision as text; a whole number is one, too."""
-    if isinstance(id, int | np.integer) and not isinstance(id, bool):
+    if isinstance(id, int | np.integer) and not isinstance(id, bool) and -(1 << 63) <= id < 1 << 63:
         return str(int(id))
     if isinstance(id, str) and 0 < len(id) <= LONGEST_ID and id.isprintable():
         return str(id)
@@ -218,12 +230,16 @@ def check_fields(entry: Decision) -> None:
         raise LolsError(f"{where}: its actions cannot have been taken with the chances it has")
     if not math.isfinite(entry.time):
         raise LolsError(f"{where}: its time is {entry.time}: give seconds since 1970")
+    if entry.seen is not None:
+        check_seen(entry.seen, where)
     if entry.step >= 0:
+        if entry.step >= entry.actions.size or entry.actions[entry.step] != entry.action:
+            raise LolsError(f"{where}: its action {entry.action} is not the one at step {entry.step}")
+        if entry.seen is not None and not (entry.seen.taken[entry.seen.steps == entry.step] == entry.action).any():
+            raise LolsError(f"{where}: it has not the state of step {entry.step}")
         chance = min(entry.chance_step, entry.chance_action)
         if not chance >= SMALLEST_CHANCE:
             raise LolsError(f"{where}: its action cannot have been taken with the chance {chance}")
-    if entry.seen is not None:
-        check_seen(entry.seen, where)
 
 
 def check_loss(loss: Any) -> None:

@@ -13,6 +13,7 @@ from lols.engine.structures import Lessons, Slots
 from lols.errors import LolsError
 
 _KINDS = {"start": "i8", "stop": "i8", "ids": "i8", "values": "f4"}
+OF_ACTIONS = ("action_start", "action_stop")
 _KINDS |= {f"action_{name}": kind for name, kind in _KINDS.items()}
 
 
@@ -123,15 +124,15 @@ def check_seen(seen: Seen, where: str) -> None:
     for name in ("taken", "chances", "steps"):
         if getattr(seen, name).shape != (count,):
             raise LolsError(f"{where}: {name} has not one number for each of {count} states")
-    if slots.start.shape != (count,) or slots.stop.shape != (count,):
+    by_action = slots.action_start.shape[0] > 0
+    own_start, own_stop = (seen.slot(name) if by_action else np.zeros(0, np.int64) for name in OF_ACTIONS)
+    if not seen.slot("start").shape == seen.slot("stop").shape == (count,):
         raise LolsError(f"{where}: it has {count} states, but not as many lists of features")
-    if slots.action_start.shape not in ((count, actions), (0, actions)):
+    if by_action and not own_start.shape == own_stop.shape == (count, actions):
         raise LolsError(f"{where}: it has {actions} actions, but not as many lists of features")
-    if slots.action_stop.shape != slots.action_start.shape:
-        raise LolsError(f"{where}: action_start and action_stop differ in length: give as many of both")
     for start, stop, ids, values in (
-        (slots.start, slots.stop, slots.ids, slots.values),
-        (slots.action_start, slots.action_stop, slots.action_ids, slots.action_values),
+        (seen.slot("start"), seen.slot("stop"), slots.ids, slots.values),
+        (own_start, own_stop, slots.action_ids, slots.action_values),
     ):
         if ids.shape != values.shape or ids.ndim != 1:
             raise LolsError(f"{where}: ids and values of features differ in length: give as many of both")

@@ -92,6 +92,7 @@ class SqliteLog(Log):
             raise ConfigurationError(f"durability {durability!r}: give one of {', '.join(get_args(Durability))}")
         self.path = Path(path).absolute()
         wanted = None if identity is None else identity_text(identity)
+        self.reading = wanted is None
         self._guard = threading.RLock()
         self._closed = "is closed: open it again"
         self._decisions = self._duplicates = self._place = 0
@@ -135,7 +136,7 @@ class SqliteLog(Log):
     def append(self, entry: Entry) -> bool:
         with self._guard:
             check(entry, self._decisions)
-            if self._connection is not None and self._writer is None:
+            if self._connection is not None and self.reading:
                 raise LolsError(f"{self.path}: the log was opened to read it: give the identity of its bandit to write")
             try:
                 written = self._append(entry)

@@ -1,4 +1,4 @@
-"""`lols bandit`: simulations of the structured bandit."""
+"""`lols bandit`: simulations of the structured bandit, and what can be done with its log."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from lols.cli.bandit_log import audit, export, relearn
 from lols.cli.base import Commands, Json, app, option, print_json
 from lols.cli.generate import command, optional
 from lols.errors import ConfigurationError
@@ -201,3 +202,5 @@ def _parameters() -> list[inspect.Parameter]:
 
 
 command(commands, "simulate", _parameters(), simulate, inspect.getdoc(simulate) or "")
+for each in (audit, relearn, export):
+    commands.command()(each)
