@@ -7,9 +7,10 @@ import json
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from lols.bandit.schema import changeable, fixed, schema_of
 from lols.bandit.settings import SAFE, settings_of
 from lols.bandit.sqlite_log import Durability
 from lols.bandit.student import BanditStudent
+from lols.bandit.walk import EXPLOIT, WalkPlan
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space, as_teacher
 from lols.contract.whole_numbers import check_whole
@@ -35,6 +37,7 @@ from lols.errors import ConfigurationError, LolsError, shown
 from lols.learners.settings import LearnerSettings
 
 REMEMBERED = 100_000  # entries of the default log, in memory
+RECENT = 100  # decisions in which policy and reference are compared
 FEWEST = 1000  # entries that closing a log writes a snapshot for
 
 
@@ -230,6 +233,7 @@ class StructuredBandit:
         self._pending: dict[int, dict[int, float] | None] = {}
         self._counts: dict[str, Any] = {"decisions": 0, "explored": 0, "losses": 0, "late": 0, "loss": 0.0}
         self._steps = 0, 0.0  # the number of losses of single steps so far, and their sum
+        self._recent: deque[Decision] = deque(maxlen=RECENT)  # with the answers of the reference
         self._behind = False  # whether the log may have an entry that the policy has not learned from
         self._snapped = 0  # the place of the last snapshot
 
@@ -500,6 +504,8 @@ class StructuredBandit:
                 raise LolsError(f"decision {entry.id}: only {which} has features of actions: give the space of the log")
         counts["decisions"] += 1
         counts["explored"] += entry.explored
+        if entry.baseline is not None and entry.context is not None:
+            self._recent.append(entry)
         if entry.active:
             pending[entry.number] = None
         if pending:
@@ -555,7 +561,20 @@ class StructuredBandit:
             counts = {**self._counts, "ignored": self.log.duplicates()}
             mean = counts["loss"] / counts["losses"] if counts["losses"] else None
             report = {**counts, "mean_loss": mean, "awaited": len(self._pending), **self._student.report()}
+            if self._student.learns_all:
+                report["agreement"] = self._agreement()
             return report if self.guard is None else {**report, "trusted": self.guard.trusted}
+
+    def _agreement(self) -> float | None:
+        """In which share of the last decisions policy and reference would take the same action, step by step."""
+        same = total = 0
+        weights, plan = self._policy().final, WalkPlan(EXPLOIT, 0, 0.0, 0.0, 0, 1.0)
+        for decision in self._recent:
+            _, own = self._decider.walk(decision.object, weights, plan)
+            one, other = own.actions.tolist(), cast(np.ndarray, decision.baseline).tolist()
+            same += sum(a == b for a, b in zip(one, other))
+            total += max(len(one), len(other))
+        return same / total if total else None
 
     def policy(self) -> BanditPolicy:
         """A copy of what the bandit decides by: see `BanditPolicy`."""
@@ -574,7 +593,7 @@ class StructuredBandit:
             student.versions - 1,
             epsilon,
             trusted,
-            None if self._pace is None else self._pace.steps,
+            *((None, 0.0) if self._pace is None else (self._pace.steps, self._pace.compared)),
         )
 
     def snapshot(self) -> None:

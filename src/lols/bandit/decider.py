@@ -308,7 +308,7 @@ def _mode(policy: BanditPolicy, stream: int) -> int:
     """The mode of a round: exploring, by the learned policy, or by the reference."""
     u = unit(mix(stream, EXPLORING))
     if policy.trusted is None and policy.settings.drawing == GAP:
-        mode = EXPLORE
+        mode = REFERENCE if u < policy.compared else EXPLORE
     elif policy.trusted is None:
         mode = EXPLORE if u < policy.epsilon else EXPLOIT
     elif u < policy.epsilon / 2:

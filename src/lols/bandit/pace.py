@@ -6,16 +6,18 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-START, GROWTH = 0.1, 1.15
+START, LEAST, GROWTH = 0.1, 0.01, 1.15  # steps
+COMPARED = 0.05  # the share of rounds of the reference alone while it is not clear that the policy is better
 ALLOWED, ROUNDS = 0.01, 1000  # the share of the reference's loss that may be lost to it, and of how many rounds at once
 
 
 class Pace:
     """In how many steps of a structure the learned policy acts, on average; in the others it is the reference.
 
-    The policy begins with a tenth of a step. It gets more steps with every loss, as long as the rounds in which it acted
-    did not lose more than `ALLOWED` of what the reference would have lost in all rounds so far, or in the first
-    `ROUNDS`; then, if chance does not explain it, it gets fewer. The loss of the reference is that of the rounds in which it alone acted, by chance.
+    The policy begins with a tenth of a step. It gets more steps with every loss, as long as the rounds in which it
+    acted did not lose more than `ALLOWED` of what the reference would have lost in all rounds so far, or in the first
+    `ROUNDS`. If they did, and chance does not explain it, it gets fewer. The loss of the reference is that of the rounds
+    in which it alone acted, which chance decides.
 
     >>> pace = Pace()
     >>> for _ in range(40): pace.saw(0.5, by_reference=True, steps=3)
@@ -27,7 +29,7 @@ class Pace:
     """
 
     def __init__(self) -> None:
-        self.steps = START
+        self.steps, self.compared = START, COMPARED
         self.most = 1.0  # steps of the longest structure so far
         self.rounds = self.reference = 0  # all, and those in which the reference alone acted
         self.total = self.reference_total = self.squares = 0.0
@@ -47,8 +49,10 @@ class Pace:
         mean, acted = self.reference_total / self.reference, self.rounds - self.reference
         excess = self.total - mean * acted
         allowed = ALLOWED * mean * max(self.rounds, ROUNDS)
-        if excess > allowed + math.sqrt(self.variance * acted * (1.0 + acted / self.reference)):
-            self.steps = max(self.steps / GROWTH, START)
+        noise = math.sqrt(self.variance * acted * (1.0 + acted / self.reference))
+        self.compared = 0.0 if excess < -2.0 * noise else COMPARED
+        if excess > allowed + noise:
+            self.steps = max(self.steps / GROWTH, LEAST)
         elif excess <= allowed:
             self.steps = min(self.steps * GROWTH, self.most)
 

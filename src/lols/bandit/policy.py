@@ -49,6 +49,8 @@ class BanditPolicy:
     pace
         In how many steps of a structure the learned policy acts, on average; None for all. In the others it is the
         reference.
+    compared
+        The share of rounds in which the reference alone acts, to be compared with.
 
     Examples
     --------
@@ -75,6 +77,7 @@ class BanditPolicy:
     epsilon: float = 0.0
     trusted: bool | None = None
     pace: float | None = None
+    compared: float = 0.0
 
     @property
     def final(self) -> FrozenPolicy:
@@ -117,7 +120,13 @@ class BanditPolicy:
             "version": __version__,
             "schema": dict(self.schema),
             "settings": asdict(self.settings),
-            "policy": {"version": self.version, "epsilon": self.epsilon, "trusted": self.trusted, "pace": self.pace},
+            "policy": {
+                "version": self.version,
+                "epsilon": self.epsilon,
+                "trusted": self.trusted,
+                "pace": self.pace,
+                "compared": self.compared,
+            },
         }
         write_tensors(path, KIND, header, self._tensors())
 
@@ -138,6 +147,7 @@ class BanditPolicy:
                 float(told["epsilon"]),
                 trusted,
                 pace,
+                float(told.get("compared", 0.0)),
             )
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
             why = " ".join(str(error).split())

@@ -66,7 +66,7 @@ class Walked(Struct):
 def weigh_gaps(legal, low, gap, out):
     """Inverse gap weighting (Foster and Rakhlin, 2020): the worse an action may be, the smaller its chance.
 
-    It is 1 / (K + gap * excess), where `excess` is the cost above the lowest of K; that one has the chance that is left.
+    It is 1 / (K + gap * excess), where `excess` is the cost above the lowest of K costs; that action has what is left.
     """
     best, count = -1, 0
     for a in range(legal.size):

@@ -40,7 +40,6 @@ WINDOW, SHARED_WINDOW = 1 << 12, 1 << 10  # turns that are kept of a single regr
 SWEPT = 64  # cells that a turn brings up to date at least
 
 
-
 def make_sketches(regressions: int, directions: int, ridge: float) -> Sketches:
     """The sketches of new regressions, each of this many directions."""
     rows, window = 2 * directions, WINDOW if regressions == 1 else SHARED_WINDOW
