@@ -200,7 +200,8 @@ class Decider:
             walk_kernel(self.compiled, *arguments)
         except Exception:
             return None
-        return None if arguments[5].report[CODE] else out.trail[: out.note[0]].copy()
+        wrong = arguments[5].report[CODE] not in (0, NO_ACTIONS)
+        return None if wrong else out.trail[: out.note[0]].copy()
 
     def _walk(self, examples: Examples, weights: FrozenPolicy, plan: WalkPlan) -> tuple[Walked, tuple[Any, ...]]:
         """The arguments of the kernels for one walk, and where they write its results."""
