@@ -67,8 +67,10 @@ class Decider:
 
     Parameters
     ----------
-    space, reference
-        As for `StructuredBandit`: the `space` and the `reference` of the bandit that the policy is from.
+    space
+        The search space that the weights are for: `bandit.space`.
+    reference
+        The current system: `bandit.reference`.
     compiled
         False runs the same code as plain Python.
     checks

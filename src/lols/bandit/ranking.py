@@ -109,7 +109,7 @@ def encoded(request: Any, most_features: int) -> Example:
         raise LolsError("a request is a dictionary with `context` and a list of `candidates`")
     candidates = request["candidates"]
     context = hashed(request.get("context") or {}, "the context")
-    ids, values, first = [], [], [0]
+    first, ids, values = [0], list[int](), list[float]()
     for number, candidate in enumerate(candidates):
         where = f"candidate {number}"
         own = hashed(candidate, where, ID)
