@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from lols.bandit.log import MemoryLog, SqliteLog
     from lols.bandit.off_policy import Estimated, Evaluated, deviations, evaluate_policy
     from lols.bandit.policy import BanditPolicy
+    from lols.bandit.ranker import Ranker
 
 __all__ = [
     "BanditPolicy",
@@ -20,6 +21,7 @@ __all__ = [
     "Evaluated",
     "Guard",
     "MemoryLog",
+    "Ranker",
     "Shown",
     "SqliteLog",
     "StructuredBandit",
@@ -31,6 +33,7 @@ _MODULES = {
     "Decider": "decider",
     "Guard": "guard",
     "MemoryLog": "log",
+    "Ranker": "ranker",
     "BanditPolicy": "policy",
     "Shown": "decider",
     "SqliteLog": "log",

@@ -69,8 +69,10 @@ class Decider:
 
     Parameters
     ----------
-    space, reference
-        As for `StructuredBandit`: the `space` and the `reference` of the bandit that the policy is from.
+    space
+        The search space that the weights are for: `bandit.space`.
+    reference
+        The current system: `bandit.reference`.
     compiled
         False runs the same code as plain Python.
     checks
@@ -203,7 +205,8 @@ class Decider:
             walk_kernel(self.compiled, *arguments)
         except Exception:
             return None
-        return None if arguments[5].report[CODE] else out.trail[: out.note[0]].copy()
+        wrong = arguments[5].report[CODE] not in (0, NO_ACTIONS)
+        return None if wrong else out.trail[: out.note[0]].copy()
 
     def _walk(self, examples: Examples, weights: FrozenPolicy, plan: WalkPlan) -> tuple[Walked, tuple[Any, ...]]:
         """The arguments of the kernels for one walk, and where they write its results."""

@@ -96,7 +96,7 @@ class Log(Protocol):
     """
 
     space: SearchSpace | None = None  # that of the bandit that has the log open
-    reading = False  # whether it was opened to read it only
+    reading: bool = False  # whether it was opened to read it only
 
     def append(self, entry: Entry) -> bool:
         """Write an entry; it is durable when this returns.

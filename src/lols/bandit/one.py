@@ -16,7 +16,6 @@ class One(Examples):
     """A data set of one example, without truth."""
 
     seen: Any
-    actions = None  # one number for all
 
     def example(self, index: int) -> tuple[Any, Any]:
         return self.seen, self.y
@@ -53,9 +52,11 @@ class OneByOne:
         try:
             one.seen = record(*[view(column, 0) for column in one.x])
             one.states, one.steps = (_size(size, one.seen) for size in (space.sizes.state, space.sizes.steps))
+            one.actions = _size(space.sizes.actions, one.seen) if space.fixed_actions is None else None
         except Exception:
             return None
-        return one if one.states[0] >= 0 and one.steps[0] >= 0 else None
+        sizes = (one.states, one.steps, one.states if one.actions is None else one.actions)
+        return one if all(size[0] >= 0 for size in sizes) else None
 
 
 def _column(value: Any) -> Ragged | Scalar | None:
