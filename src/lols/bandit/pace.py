@@ -16,8 +16,8 @@ class Pace:
 
     The policy begins with a tenth of a step. It gets more steps with every loss, as long as the rounds in which it
     acted did not lose more than `ALLOWED` of what the reference would have lost in all rounds so far, or in the first
-    `ROUNDS`. If they did, and chance does not explain it, it gets fewer. The loss of the reference is that of the rounds
-    in which it alone acted, which chance decides.
+    `ROUNDS`. If they did, and chance does not explain it, it gets fewer. The loss of the reference is that of the
+    rounds in which it alone acted, which chance decides.
 
     >>> pace = Pace()
     >>> for _ in range(40): pace.saw(0.5, by_reference=True, steps=3)
