@@ -117,7 +117,7 @@ def test_the_file_of_a_log_knows_its_bandit(tmp_path: Path) -> None:
         kept = made.policy()
     with bandit(log=path, durability="power") as again:
         assert again.policy().digest() == kept.digest()
-    with pytest.raises(ConfigurationError, match=r"settings.advice is 0.1 in the log and 0.2 here.*relearn"):
+    with pytest.raises(ConfigurationError, match=r"settings.advice is 0.0 in the log and 0.2 here.*relearn"):
         bandit(log=path, advice=0.2)
     other = lols.Reference(action=lambda x, y, s: 1, needs_truth=False)
     with pytest.raises(ConfigurationError, match=r"space.source is .* its functions have changed"):
@@ -146,7 +146,7 @@ def test_bad_use() -> None:
         ({"epsilon": 1.5}, "epsilon is 1.5"),
         ({"epsilon": "fast"}, "decay:FROM:POWER"),
         ({"beta": -1.0}, "beta is -1.0"),
-        ({"exploration": "wild"}, "choose uniform, boltzmann, plausible, bag"),
+        ({"exploration": "wild"}, "choose uniform, boltzmann, plausible, gap, bag"),
         ({"exploit": "best"}, "choose last, drawn, average"),
         ({"width": 0.0}, "width is 0.0"),
         ({"keep": 0, "exploit": "drawn"}, "keep is 0"),

@@ -133,7 +133,7 @@ class Entries(MemoryLog):
 @pytest.fixture(scope="module")
 def logged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("logged") / "a.log"
-    with bandit(epsilon=1.0, log=path, compiled=False) as made:
+    with bandit(epsilon=1.0, randomise="deviation", log=path, compiled=False) as made:
         run(made, 10)
     return path
 

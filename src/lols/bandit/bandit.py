@@ -7,9 +7,10 @@ import json
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -20,12 +21,14 @@ from lols.bandit.exploring import epsilon_schedule
 from lols.bandit.guard import Guard
 from lols.bandit.knowledge import Knowledge, from_bytes, to_bytes
 from lols.bandit.log import MemoryLog, SqliteLog
+from lols.bandit.pace import Pace
 from lols.bandit.policy import BanditPolicy
 from lols.bandit.retrace import Retracer
 from lols.bandit.schema import changeable, fixed, schema_of
-from lols.bandit.settings import BanditSettings, effective
+from lols.bandit.settings import SAFE, settings_of
 from lols.bandit.sqlite_log import Durability
 from lols.bandit.student import BanditStudent
+from lols.bandit.walk import EXPLOIT, WalkPlan
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space, as_teacher
 from lols.contract.whole_numbers import check_whole
@@ -33,8 +36,8 @@ from lols.engine.compile.kernel import DISABLED
 from lols.errors import ConfigurationError, LolsError, shown
 from lols.learners.settings import LearnerSettings
 
-RATE, ADVICE = 0.1, 0.1  # by default
 REMEMBERED = 100_000  # entries of the default log, in memory
+RECENT = 100  # decisions in which policy and reference are compared
 FEWEST = 1000  # entries that closing a log writes a snapshot for
 
 
@@ -140,19 +143,23 @@ class StructuredBandit:
         space: SearchSpace | Task | type[Task],
         reference: Reference | None = None,
         *,
-        epsilon: float | str = 0.1,
+        algorithm: str | None = None,
+        epsilon: float | str | None = None,
         beta: float | None = None,
-        exploration: str = "plausible",
+        exploration: str | None = None,
         width: float | None = None,
         bag: int | None = None,
-        randomise: str = "deviation",
-        estimator: str = "auto",
-        exploit: str = "average",
+        randomise: str | None = None,
+        estimator: str | None = None,
+        exploit: str | None = None,
         keep: int | None = None,
-        learner: str | LearnerSettings = "csoaa",
+        learner: str | LearnerSettings | None = None,
         update: str | None = None,
         advice: float | None = None,
-        baseline: bool = True,
+        gap: float | None = None,
+        optimism: float | None = None,
+        pace: str | None = None,
+        baseline: bool | None = None,
         guard: Guard | bool = False,
         patience: int = 100_000,
         log: Log | str | os.PathLike[str] | None = None,
@@ -168,33 +175,35 @@ class StructuredBandit:
             raise ConfigurationError(
                 "the reference needs the truth, which a live system does not have: give one with needs_truth=False"
             )
-        if isinstance(learner, str):
-            calm = learner == "csoaa" and update in (None, "nag")
-            learner = LearnerSettings(learner, update or ("nag" if calm else "adagrad"), rate=RATE if calm else None)
-        elif update is not None:
-            raise ConfigurationError("update has no effect: set it in the LearnerSettings")
-        if estimator == "auto":
-            estimator = "mtr" if learner.reduction == "csoaa" else "dr"
-        if advice is None:
-            advice = ADVICE if reference.action is not None and not reference.random else 0.0
-        self.settings = BanditSettings(
+        self.settings = settings_of(
+            algorithm,
+            by_rules=reference.action is not None and not reference.random,
+            guard=bool(guard),
             epsilon=epsilon,
             exploration=exploration,
             randomise=randomise,
             estimator=estimator,
             exploit=exploit,
             learner=learner,
+            update=update,
             advice=advice,
             baseline=baseline,
             patience=patience,
             seed=seed,
-            **effective(exploration, randomise, exploit, beta=beta, width=width, bag=bag, keep=keep),
+            beta=beta,
+            width=width,
+            bag=bag,
+            keep=keep,
+            gap=gap,
+            optimism=optimism,
+            pace=pace,
         )
-        self.space, self.reference = with_advice(space, reference) if advice else space, reference
+        self.space = with_advice(space, reference) if self.settings.advice else space
+        self.reference = reference
         self.guard: Guard | None = (Guard() if guard else None) if isinstance(guard, bool) else guard
         if space.fixed_actions is None and str(epsilon).startswith("theory"):
             raise ConfigurationError("epsilon='theory:...' needs one number of actions for all objects: give a number")
-        self._epsilon = epsilon_schedule(epsilon, space.fixed_actions or 2)
+        self._epsilon = epsilon_schedule(self.settings.epsilon, space.fixed_actions or 2)
         self.compiled = compiled
         self._one_at_a_time = threading.RLock()
         self._decider = Decider(self.space, self.reference, compiled=compiled, checks=checks)
@@ -218,11 +227,13 @@ class StructuredBandit:
         """Start with nothing learned."""
         if self.guard is not None:  # a new one, because another bandit may use the same object
             self.guard = Guard(self.guard.confidence, self.guard.memory)
+        self._pace = Pace() if self.settings.pace == SAFE else None
         self._student = BanditStudent(self.settings, self.space, compiled=self.compiled)
         # Decisions whose loss is awaited, with the losses of their steps so far.
         self._pending: dict[int, dict[int, float] | None] = {}
         self._counts: dict[str, Any] = {"decisions": 0, "explored": 0, "losses": 0, "late": 0, "loss": 0.0}
         self._steps = 0, 0.0  # the number of losses of single steps so far, and their sum
+        self._recent: deque[Decision] = deque(maxlen=RECENT)  # with the answers of the reference
         self._behind = False  # whether the log may have an entry that the policy has not learned from
         self._snapped = 0  # the place of the last snapshot
 
@@ -320,12 +331,7 @@ class StructuredBandit:
         cls, space: SearchSpace | Task | type[Task], reference: Reference | None = None, **options: Any
     ) -> StructuredBandit:
         """The paper's Algorithm 2: uniform deviations, inverse propensity, and a drawn policy to exploit."""
-        fixed: dict[str, Any] = {"exploration": "uniform", "randomise": "deviation", "estimator": "ips"}
-        fixed |= {"exploit": "drawn", "baseline": False, "advice": 0.0, "guard": False}
-        twice = sorted(set(fixed) & set(options))
-        if twice:
-            raise ConfigurationError(f"{twice[0]} is part of Algorithm 2: leave it out, or use StructuredBandit itself")
-        return cls(space, reference, **fixed, **options)
+        return cls(space, reference, algorithm="paper", **options)
 
     def warm_up(self, obj: Any) -> StructuredBandit:
         """Compile ahead, or load from the cache, what deciding and learning need; returns the bandit itself.
@@ -498,6 +504,8 @@ class StructuredBandit:
                 raise LolsError(f"decision {entry.id}: only {which} has features of actions: give the space of the log")
         counts["decisions"] += 1
         counts["explored"] += entry.explored
+        if entry.baseline is not None and entry.context is not None:
+            self._recent.append(entry)
         if entry.active:
             pending[entry.number] = None
         if pending:
@@ -518,11 +526,13 @@ class StructuredBandit:
             counts["late"] += 1
             pending.pop(number, None)
             return
-        if decision.explored:
+        if decision.explored or self._student.learns_all:
             mean = counts["loss"] / counts["losses"] if self.settings.baseline and counts["losses"] else 0.0
             of_steps = self._steps[1] / self._steps[0] if self.settings.baseline and self._steps[0] else 0.0
             centred = {k: float(loss) - (mean if k == WHOLE else of_steps) for k, loss in entry.losses.items()}
             self._student.learn(decision, self._retracer(decision), centred)
+        if self._pace is not None and whole is not None:
+            self._pace.saw(whole, by_reference=decision.by_reference, steps=decision.actions.size)
         if self.guard is not None and whole is not None:
             if not decision.explored:
                 self.guard.saw(whole, by_reference=decision.guarded)
@@ -551,7 +561,20 @@ class StructuredBandit:
             counts = {**self._counts, "ignored": self.log.duplicates()}
             mean = counts["loss"] / counts["losses"] if counts["losses"] else None
             report = {**counts, "mean_loss": mean, "awaited": len(self._pending), **self._student.report()}
+            if self._student.learns_all:
+                report["agreement"] = self._agreement()
             return report if self.guard is None else {**report, "trusted": self.guard.trusted}
+
+    def _agreement(self) -> float | None:
+        """In which share of the last decisions policy and reference would take the same action, step by step."""
+        same = total = 0
+        weights, plan = self._policy().final, WalkPlan(EXPLOIT, 0, 0.0, 0.0, 0, 1.0)
+        for decision in self._recent:
+            _, own = self._decider.walk(decision.object, weights, plan)
+            one, other = own.actions.tolist(), cast(np.ndarray, decision.baseline).tolist()
+            same += sum(a == b for a, b in zip(one, other))
+            total += max(len(one), len(other))
+        return same / total if total else None
 
     def policy(self) -> BanditPolicy:
         """A copy of what the bandit decides by: see `BanditPolicy`."""
@@ -563,7 +586,15 @@ class StructuredBandit:
         epsilon = self._epsilon(self._counts["decisions"] if number is None else number)
         trusted = None if self.guard is None else self.guard.trusted
         student = self._student
-        return BanditPolicy(student.weights(), self.settings, self._schema, student.versions - 1, epsilon, trusted)
+        return BanditPolicy(
+            student.weights(),
+            self.settings,
+            self._schema,
+            student.versions - 1,
+            epsilon,
+            trusted,
+            *((None, 0.0) if self._pace is None else (self._pace.steps, self._pace.compared)),
+        )
 
     def snapshot(self) -> None:
         """Write what was learned to the log, so that it need not be learned again when the log is opened."""
@@ -596,7 +627,8 @@ class StructuredBandit:
     def _knowledge(self) -> Knowledge:
         numbers = {"counts": self._counts, "steps": self._steps, **self._settings_value()}
         guard = self.guard and self.guard.state()
-        return Knowledge({**numbers, "recent": guard}, self._pending, self._student.state())
+        pace = self._pace and self._pace.state()
+        return Knowledge({**numbers, "recent": guard, "pace": pace}, self._pending, self._student.state())
 
     def _know(self, knowledge: Knowledge) -> None:
         self._change(knowledge.numbers)
@@ -605,6 +637,8 @@ class StructuredBandit:
         self._pending = dict(knowledge.pending)
         if self.guard is not None:
             self.guard.load(knowledge.numbers["recent"])
+        if self._pace is not None:
+            self._pace.load(knowledge.numbers["pace"])
         self._student.load(knowledge.student)
         self._epsilon = epsilon_schedule(self.settings.epsilon, self.space.fixed_actions or 2)
 

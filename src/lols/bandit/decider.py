@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from lols.bandit.walk import (
     COIN,
     EXPLOIT,
     EXPLORE,
+    GAP,
     NOTES,
     RANDOMISED,
     REFERENCE,
@@ -106,7 +108,7 @@ class Decider:
         mode = _mode(policy, stream)
         weights, which = (policy.weights[CURRENT], -1) if mode == EXPLORE else policy.exploiting(stream)
         settings = policy.settings
-        plan = WalkPlan(mode, stream, settings.beta, policy.epsilon, settings.drawing, settings.width)
+        plan = _plan(policy, mode, stream)
         examples = self._examples(obj)
         vote = partial(votes, policy, compiled=self.compiled) if settings.exploration == BAG else None
         output, decision = self._walked(examples, weights, plan, vote)
@@ -120,9 +122,10 @@ class Decider:
             guarded=mode == REFERENCE,
             active=active,
         )
-        if decision.context is None and decision.explored:
+        if decision.context is None and (decision.explored or settings.estimator == "all"):
             seen = self._retracer.trace(decision, examples)
-            decision = decision._replace(seen=seen if decision.chances.size else _one(seen, decision))
+            one = decision.explored and not decision.chances.size
+            decision = decision._replace(seen=_one(seen, decision) if one else seen)
         return shown_of(decision, output), decision
 
     def again(self, obj: Any, decision: Decision) -> Shown:
@@ -243,7 +246,7 @@ class _Memory:
     def __init__(self, compiled: bool):
         self.compiled = compiled
         self._by_width: dict[tuple[int, int, int], tuple[tuple[int, ...], Scratch, Slots]] = {}
-        self._rooms: dict[tuple[int, int, int], Walked] = {}
+        self._rooms: dict[tuple[int, ...], Walked] = {}
 
     def of(self, examples: Examples, weights: FrozenPolicy) -> tuple[Scratch, Slots, Walked]:
         """Memory for an object, allocated again when it does not fit into that for others with as many actions."""
@@ -264,15 +267,17 @@ class _Memory:
             scratch = make_scratch(examples, weights.chances.size, columns, self.compiled)
             slots = make_batch(None, examples, one, one, np.zeros(1), np.zeros(1)).lessons.slots
             known = self._by_width[kind] = need, scratch, slots
-        return known[1], known[2], self._out(int(examples.states[0]), int(examples.steps[0]), actions)
+        size = int(examples.states[0]), int(examples.steps[0]), actions
+        widths = known[2].ids.size, weights.sketched.sketches.along.size
+        return known[1], known[2], self._out(*size, *widths)
 
-    def _out(self, states: int, steps: int, actions: int) -> Walked:
-        """Memory for the results of a walk, kept for the next object of this size."""
-        walked = self._rooms.get((states, steps, actions))
+    def _out(self, states: int, steps: int, actions: int, features: int, rows: int) -> Walked:
+        """Memory for the results of a walk, kept for the next object of this size; a sketch has so many rows."""
+        walked = self._rooms.get((states, steps, actions, features, rows))
         if walked is None:
             if len(self._rooms) >= ROOMS:
                 self._rooms.clear()
-            walked = self._rooms[states, steps, actions] = Walked(
+            walked = self._rooms[states, steps, actions, features, rows] = Walked(
                 state=np.zeros(states, state_type(self.compiled)),
                 trail=np.zeros(steps + 1, np.int32),
                 chances=np.ones(steps + 1, np.float64),
@@ -281,6 +286,11 @@ class _Memory:
                 legal=np.zeros(actions, np.bool_),
                 predicted=np.zeros(actions, np.float32),
                 weights=np.zeros(actions),
+                low=np.zeros(actions),
+                rows=np.zeros(features, np.int64),
+                along=np.zeros(rows),
+                gain=np.zeros(rows),
+                column=np.zeros(rows, np.float32),
             )
         return walked
 
@@ -304,7 +314,9 @@ def number_of(id: str) -> int:
 def _mode(policy: BanditPolicy, stream: int) -> int:
     """The mode of a round: exploring, by the learned policy, or by the reference."""
     u = unit(mix(stream, EXPLORING))
-    if policy.trusted is None:
+    if policy.trusted is None and policy.settings.drawing == GAP:
+        mode = REFERENCE if u < policy.compared else EXPLORE
+    elif policy.trusted is None:
         mode = EXPLORE if u < policy.epsilon else EXPLOIT
     elif u < policy.epsilon / 2:
         mode = EXPLORE
@@ -312,6 +324,16 @@ def _mode(policy: BanditPolicy, stream: int) -> int:
         other_one = u < policy.epsilon
         mode = EXPLOIT if policy.trusted != other_one else REFERENCE
     return RANDOMISED if policy.settings.randomise == STEPS and mode != REFERENCE else mode
+
+
+def _plan(policy: BanditPolicy, mode: int, stream: int) -> WalkPlan:
+    """How to walk by a policy."""
+    settings, pace = policy.settings, math.inf if policy.pace is None else policy.pace
+    epsilon = 1.0 if policy.trusted is not None and settings.drawing == GAP else policy.epsilon
+    gap = settings.gap * math.sqrt(policy.version + 1)
+    return WalkPlan(
+        mode, stream, settings.beta, epsilon, settings.drawing, settings.width, gap, settings.optimism, pace
+    )
 
 
 def votes(policy: BanditPolicy, seen: Seen, *, compiled: bool) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,18 @@ import numpy as np
 from lols._version import __version__
 from lols.bandit.settings import BanditSettings
 from lols.contract.hashing import mix, unit
-from lols.engine.structures import FrozenPolicy
+from lols.engine.structures import FILLED, TURNS, FrozenPolicy, Sketched
 from lols.engine.table import distinct, features_by_row, fill, fixed_table, growing_table, is_fixed
 from lols.errors import ModelFileError
 from lols.io.model_file import read_tensors, write_tensors
 from lols.learners.settings import LearnerSettings
+from lols.learners.sketch import columns_of, make_sketches, settled, still
 
 KIND = "policy of a bandit"
 DRAWING = 22  # a purpose of draws
 CURRENT, FINAL, KEPT, MEMBER = "current", "final", "kept", "member"  # names of weights; the last two are numbered
 MOST_BITS = 31  # of a table
+SKETCH = ("counts", "ridge", "inverse", "shift")  # what a policy has of sketches beside its columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +46,11 @@ class BanditPolicy:
         How often to explore.
     trusted
         Whether the guard trusts the learned policy; None without a guard.
+    pace
+        In how many steps of a structure the learned policy acts, on average; None for all. In the others it is the
+        reference.
+    compared
+        The share of rounds in which the reference alone acts, to be compared with.
 
     Examples
     --------
@@ -69,6 +76,8 @@ class BanditPolicy:
     version: int = 0
     epsilon: float = 0.0
     trusted: bool | None = None
+    pace: float | None = None
+    compared: float = 0.0
 
     @property
     def final(self) -> FrozenPolicy:
@@ -93,7 +102,7 @@ class BanditPolicy:
     def copy(self) -> BanditPolicy:
         """A copy that later learning does not change, without spare room."""
         tensors = self._tensors()
-        return BanditPolicy(_weights(tensors), self.settings, self.schema, self.version, self.epsilon, self.trusted)
+        return replace(self, weights=_weights(tensors))
 
     def digest(self) -> str:
         """A digest of all bits of the weights, by which policies are compared.
@@ -111,7 +120,13 @@ class BanditPolicy:
             "version": __version__,
             "schema": dict(self.schema),
             "settings": asdict(self.settings),
-            "policy": {"version": self.version, "epsilon": self.epsilon, "trusted": self.trusted},
+            "policy": {
+                "version": self.version,
+                "epsilon": self.epsilon,
+                "trusted": self.trusted,
+                "pace": self.pace,
+                "compared": self.compared,
+            },
         }
         write_tensors(path, KIND, header, self._tensors())
 
@@ -123,6 +138,7 @@ class BanditPolicy:
             told, settings = header["policy"], dict(header["settings"])
             learner = LearnerSettings(**settings.pop("learner"))
             trusted = None if told["trusted"] is None else bool(told["trusted"])
+            pace = None if told.get("pace") is None else float(told["pace"])
             return cls(
                 _weights(tensors),
                 BanditSettings(learner=learner, **settings),
@@ -130,6 +146,8 @@ class BanditPolicy:
                 int(told["version"]),
                 float(told["epsilon"]),
                 trusted,
+                pace,
+                float(told.get("compared", 0.0)),
             )
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
             why = " ".join(str(error).split())
@@ -146,6 +164,8 @@ class BanditPolicy:
 
 def arrays_of(weights: FrozenPolicy) -> dict[str, np.ndarray]:
     """Weights as arrays, in the order in which their features were inserted, without spare rows."""
+    weights = settled(weights)
+    sketches = weights.sketched.sketches
     arrays = {"chances": weights.chances, "code": weights.code, "thresholds": np.array([weights.thresholds])}
     for name, table, stack in (
         ("shared", weights.shared, weights.stack),
@@ -155,7 +175,10 @@ def arrays_of(weights: FrozenPolicy) -> dict[str, np.ndarray]:
         arrays[f"{name}.features"] = features_by_row(table, count)
         arrays[f"{name}.weights"] = stack[:, :count].copy()
         arrays[f"{name}.shift"] = np.array([table.shift if is_fixed(table) else -1])
-    return arrays
+        if sketches.counts.size:
+            columns = getattr(weights.sketched, name)
+            arrays |= {f"{name}.base": columns.base[:count], f"{name}.sketch": columns.sketch[:count]}
+    return arrays | {f"sketch.{part}": getattr(sketches, part) for part in SKETCH if sketches.counts.size}
 
 
 def weights_of(arrays: Mapping[str, np.ndarray]) -> FrozenPolicy:
@@ -190,7 +213,34 @@ def weights_of(arrays: Mapping[str, np.ndarray]) -> FrozenPolicy:
     columns = code.shape[0] * thresholds if thresholds else code.shape[1]
     if stacks[0].shape[2] != columns or thresholds < 0:
         raise ValueError(f"'shared.weights' has {stacks[0].shape[2]} columns, not {columns}")
-    return FrozenPolicy(tables[0], stacks[0], tables[1], stacks[1], chances, code, thresholds)
+    policy = FrozenPolicy(tables[0], stacks[0], tables[1], stacks[1], chances, code, thresholds)
+    return policy if "sketch.counts" not in arrays else policy._replace(sketched=_sketched(arrays, policy))
+
+
+def _sketched(arrays: Mapping[str, np.ndarray], policy: FrozenPolicy) -> Sketched:
+    """How sure weights are, from the arrays of `arrays_of`."""
+    counts, parts = arrays["sketch.counts"], []
+    rows = arrays["sketch.shift"].shape[-1]
+    sketches = still(make_sketches(counts.shape[0], rows // 2, 1.0))
+    given = {part: np.ascontiguousarray(arrays[f"sketch.{part}"]) for part in SKETCH}
+    for part, array in given.items():
+        wanted = getattr(sketches, part)
+        if array.shape != wanted.shape or array.dtype != wanted.dtype:
+            raise ValueError(f"'sketch.{part}' has the wrong shape")
+    columns = policy.stack.shape[2]
+    if counts.shape[0] not in (1, columns) or (counts < 0).any() or (counts[:, FILLED] >= max(rows, 1)).any():
+        raise ValueError("'sketch.counts' does not fit the weights")
+    if counts[:, TURNS].any() or not (given["ridge"] > 0.0).all():
+        raise ValueError("'sketch' has numbers that do not count")
+    for name, shape in (("shared", policy.stack.shape[1:]), ("single", (policy.single_stack.shape[1], 1))):
+        base, sketch = arrays[f"{name}.base"], arrays[f"{name}.sketch"]
+        there = base.shape[0]
+        if base.shape != (there, shape[1]) or there > shape[0] or sketch.shape != (*base.shape, rows):
+            raise ValueError(f"'{name}.sketch' does not fit the weights")
+        to = columns_of(*shape, rows, stamp=1)
+        to.base[:there], to.sketch[:there] = base, sketch
+        parts.append(to)
+    return Sketched(parts[0], parts[1], sketches._replace(**given))
 
 
 def _weights(tensors: Mapping[str, np.ndarray]) -> dict[str, FrozenPolicy]:

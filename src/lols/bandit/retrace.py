@@ -78,7 +78,7 @@ class Retracer:
         if decision.seen is not None:
             return decision.seen
         seen = self.trace(decision, self.encoded(decision))
-        if decision.chances.size:
+        if decision.chances.size or not decision.explored:
             return seen
         one = seen.only(decision.step)
         return one._replace(chances=np.array([decision.chance_action]))

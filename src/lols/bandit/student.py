@@ -21,6 +21,7 @@ from lols.engine.lessons import predicted_costs
 from lols.engine.structures import FrozenPolicy, Lessons
 from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
+from lols.learners.sketch import settled
 
 KEEPING, BAGGING = 23, 25  # purposes of draws
 STALE = 1.05  # the averaged policy is updated when the number of losses has grown by this factor
@@ -63,7 +64,7 @@ class BanditStudent:
 
     def snapshot(self) -> FrozenPolicy:
         """A copy of the current policy, without the spare room for new features."""
-        policy = self.learner.policy()
+        policy = settled(self.learner.policy(), compiled=self.compiled)
         rows, single = (max(int(bank.filled[0]), 1) for bank in (self.learner.shared, self.learner.single))
         return frozen(policy._replace(stack=policy.stack[:, :rows], single_stack=policy.single_stack[:, :single]))
 
@@ -73,12 +74,20 @@ class BanditStudent:
 
     # --- learning ---
 
+    @property
+    def learns_all(self) -> bool:
+        """Whether it learns from every decision, explored or not."""
+        return self.settings.estimator == "all"
+
     def needs_every(self) -> bool:
         """Whether it learns from the features of every legal action, not only of those that were taken."""
-        return self.settings.estimator != "mtr"
+        return self.settings.estimator not in ("mtr", "all")
 
     def learn(self, decision: Decision, seen: Seen, losses: Mapping[int, float]) -> None:
-        """Learn from losses of a decision that explored: of its steps, or of the `WHOLE` structure."""
+        """Learn from losses of a decision: of its steps, or of the `WHOLE` structure."""
+        if self.learns_all:
+            self._learn_all(seen, losses)
+            return
         loss = losses.get(decision.step, losses.get(WHOLE))
         if loss is None:
             return
@@ -98,6 +107,25 @@ class BanditStudent:
             costs[0], weight[0] = np.inf, 1.0
             costs[0, action] = loss
             self._guesses.learn(lesson)
+        self._next()
+
+    def _learn_all(self, seen: Seen, losses: Mapping[int, float]) -> None:
+        """Learn from all steps: from a loss of their own if they have one, else from that of the whole structure.
+
+        A regression of the costs of actions that were taken is right whatever their chances were, so that all of them
+        count the same, also those of the reference.
+        """
+        costs, weight = seen.slot("costs"), seen.slot("weight")
+        costs[:] = np.inf
+        for k, (step, action) in enumerate(zip(seen.steps.tolist(), seen.taken.tolist(), strict=True)):
+            loss = losses.get(step, losses.get(WHOLE))
+            weight[k] = 0.0 if loss is None else 1.0
+            costs[k, action] = 0.0 if loss is None else loss
+        self.learner.learn(seen.lessons)
+        self._next()
+
+    def _next(self) -> None:
+        """Go on to the next policy."""
         self.versions += 1
         self.current = self.learner.policy()
         if self.settings.exploit == "drawn":

@@ -40,7 +40,7 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     "exploit": (str, "The policy that acts when nothing is explored: last, drawn or average."),
     "keep": (int, "The number of policies to draw from."),
     "learner": (str, "csoaa, hinge or secoc."),
-    "update": (str, "adagrad, nag, gd, ridge or perceptron."),
+    "update": (str, "adagrad, nag, gd, ridge, sketch or perceptron."),
     "advice": (float, "How much cheaper the reference's action is predicted to be at first; 0 for no advice."),
     "baseline": (bool, "Whether to subtract the mean loss so far from losses."),
     "guard": (bool, "Show the reference until the policy is better with confidence."),

@@ -10,6 +10,7 @@ from lols.engine.structures import FrozenPolicy
 from lols.engine.table import features_by_row, is_fixed
 from lols.errors import ConfigurationError
 from lols.learners.learner import Learner
+from lols.learners.structures import SKETCH
 
 
 def state_of_policy(policy: FrozenPolicy, learner: Learner) -> dict[str, np.ndarray]:
@@ -38,6 +39,12 @@ def state_of_policy(policy: FrozenPolicy, learner: Learner) -> dict[str, np.ndar
         state[f"{name}.scales"] = np.zeros(count if bank.scales.shape[0] else 0, np.float32)
         if bank.inverse.size:
             state[f"{name}.inverse"] = bank.inverse
+        if learner.recipe.update == SKETCH:
+            state[f"{name}.base"] = weights
+            state[f"{name}.sketch"] = np.zeros((*weights.shape, bank.sketch.shape[2]), np.float32)
+            state[f"{name}.stamps"] = np.zeros(weights.shape, np.int32)
+    if learner.recipe.update == SKETCH:
+        state |= {part: array for part, array in learner.state().items() if part.startswith("sketch.")}
     return state
 
 
@@ -47,8 +54,8 @@ def widened(state: Mapping[str, np.ndarray], learner: Learner, places: np.ndarra
     A new action costs what the others cost on average. The weights of the hinge add up to 0, so there that is 0.
     """
     settings = learner.settings
-    if settings.reduction == "secoc" or settings.update == "ridge":
-        what = "secoc" if settings.reduction == "secoc" else "ridge"
+    if settings.reduction == "secoc" or settings.update in ("ridge", "sketch"):
+        what = "secoc" if settings.reduction == "secoc" else settings.update
         raise ConfigurationError(
             f"{what} cannot learn new labels or actions later on: train anew, or use hinge or csoaa"
         )

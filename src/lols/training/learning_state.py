@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PREFIX = "learning."
 PARTS = ("weights", "squares", "sums")
-SAME = ("reduction", "update", "bits", "thresholds")  # settings without which a state makes no sense
+SAME = ("reduction", "update", "bits", "thresholds", "directions")  # settings without which a state makes no sense
 
 
 @dataclass
@@ -91,8 +91,10 @@ class LearningState:
                 kept, packed = pack(array[np.newaxis], np.arange(array.shape[0]))
                 tensors[f"{PREFIX}{name}.{part}.rows"] = kept.astype(np.int64)
                 tensors |= {f"{PREFIX}{name}.{part}.{each}": packed[each] for each in packed}
-            if f"{name}.inverse" in state:
-                tensors[f"{PREFIX}{name}.inverse"] = state[f"{name}.inverse"]
+            for part in ("inverse", "base", "sketch", "stamps"):
+                if f"{name}.{part}" in state:
+                    tensors[f"{PREFIX}{name}.{part}"] = state[f"{name}.{part}"]
+        tensors |= {f"{PREFIX}{part}": array for part, array in state.items() if part.startswith("sketch.")}
         header = {
             "settings": asdict(learner.settings),
             "averaged": learner.averaged,
@@ -182,8 +184,11 @@ class StoredState:
                 if rows.dtype != np.int64 or rows.ndim != 1 or own["counts"].shape != (1, rows.size):
                     raise ValueError(f"the rows of '{name}.{part}' do not fit")
                 state[f"{name}.{part}"] = unpack(own, columns, room, (rows, used))[0]
-            if f"{PREFIX}{name}.inverse" in tensors:
-                state[f"{name}.inverse"] = tensors[f"{PREFIX}{name}.inverse"]
+            for part in ("inverse", "base", "sketch", "stamps"):
+                if f"{PREFIX}{name}.{part}" in tensors:
+                    state[f"{name}.{part}"] = tensors[f"{PREFIX}{name}.{part}"]
+        sketched = f"{PREFIX}sketch."
+        state |= {part.removeprefix(PREFIX): array for part, array in tensors.items() if part.startswith(sketched)}
         if places is not None and places.size < learner.columns:
             room.take(12 * learner.columns * int(state["shared.weights"].shape[0]))
             state = widened(state, learner, places)

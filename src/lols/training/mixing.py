@@ -29,6 +29,7 @@ from lols.errors import ConfigurationError
 from lols.learners.changes import Detour, LearnerChanges, apply_changes
 from lols.learners.learner import Learner
 from lols.learners.mixing import mixed
+from lols.learners.structures import SECOND_ORDER
 from lols.training.order import evened
 from lols.training.students import LinearStudent
 
@@ -199,8 +200,9 @@ def check_mixable(trainer: Trainer) -> None:
         raise ConfigurationError("sync='pass' averages weights of the linear learner: use sync='exact' with policy=...")
     if chosen.restart or chosen.returned == "drawn":
         raise ConfigurationError(f"sync='pass' cannot train {chosen.name}: choose lols, aggrevate, dagger or cloning")
-    if trainer.settings.update == "ridge":
-        raise ConfigurationError("ridge learners cannot be averaged: choose adagrad or nag, or sync='exact'")
+    update = trainer.settings.update
+    if update in SECOND_ORDER:
+        raise ConfigurationError(f"{update} learners cannot be averaged: choose adagrad or nag, or sync='exact'")
 
 
 class Mixing:

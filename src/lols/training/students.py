@@ -16,7 +16,7 @@ from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.lock_step import ROOM, LockStepDriver
 from lols.engine.structures import Batch, FrozenPolicy
 from lols.errors import ConfigurationError, LolsError
-from lols.learners.learner import Learner, frozen
+from lols.learners.learner import Learner
 from lols.policies.files import check_saved, kind_of, state_of
 from lols.policies.protocol import checked
 from lols.training.algorithms import Algorithm
@@ -127,7 +127,7 @@ class LinearStudent(Student):
         self.learner.learn(batch.lessons)
 
     def keep(self) -> None:
-        self.snapshot = frozen(self.learner.policy())
+        self.snapshot = self.learner.last()
 
     def policy(self) -> FrozenPolicy:
         """Searn's mixture, the policy that was kept, or the average or the last one."""
@@ -156,7 +156,7 @@ class LinearStudent(Student):
             self.mixture.load(tensors, self.learner)
         if "snapshot.stack" in tensors:
             # Rows are only ever added, so the rows of the snapshot are the first rows of the learner.
-            policy = frozen(self.learner.policy())
+            policy = self.learner.last()
             stack, single = np.zeros_like(policy.stack), np.zeros_like(policy.single_stack)
             old, old_single = tensors["snapshot.stack"], tensors["snapshot.single"]
             if old.ndim != 3 or old.shape[::2] != stack.shape[::2] or old_single.ndim != 2 or len(old_single) != 1:

@@ -27,8 +27,9 @@ from lols.engine.table import copied
 from lols.engines import Engine, Files, as_engine
 from lols.errors import ConfigurationError
 from lols.io.whole_file import check_writable
-from lols.learners.learner import Learner, frozen
+from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
+from lols.learners.structures import SECOND_ORDER
 from lols.training.algorithms import Algorithm, check_names
 from lols.training.algorithms import algorithm as resolve
 from lols.training.interruption import Interruption
@@ -179,7 +180,7 @@ class Trainer:
         if self.algorithm.returned == "average" and learner.averaged:
             policy = learner.policy(averaged=True)  # has its own copy of the weights
             return policy._replace(shared=copied(policy.shared), single=copied(policy.single))
-        return frozen(learner.policy())
+        return learner.last()
 
     def adopt(self, settings: LearnerSettings) -> None:
         """Take the margin and the scale that earlier training has settled."""
@@ -290,7 +291,7 @@ class Trainer:
             from lols.engines.searcher import BatchSearcher
 
             with engine.start() as workers:
-                searcher = BatchSearcher(workers, driver, self.policy, whole=self.settings.update == "ridge")
+                searcher = BatchSearcher(workers, driver, self.policy, whole=self.settings.update in SECOND_ORDER)
                 for _ in self._batches(run, searcher):
                     if self.algorithm.restart and run.offset == 0:
                         searcher.begin_again()
