@@ -25,6 +25,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "bag": {"exploration": "bag", "bag": 3},
     "steps": {"randomise": "steps", "epsilon": 0.4, "guard": True},
     "impatient": {"estimator": "dr", "patience": 25, "epsilon": "decay:1:0.2", "exploration": "plausible"},
+    "snapshots": {"snapshot_every": 20},
     "power": {"durability": "power"},
 }
 

@@ -142,7 +142,7 @@ class Story:
 
     def check_acknowledged(self, lines: list[list[str]], found: list[list[Any]], duplicates: int) -> None:
         """All that was acknowledged is there, in order, and beyond it at most what was being written."""
-        settled = {entry.id for entry in self.entries if isinstance(entry, Loss)}
+        settled = {int(entry.id) for entry in self.entries if isinstance(entry, Loss)}
         wanted, twice = [], self.duplicates
         for what, *rest in lines:
             numbers = [int(number) for number in rest if what in ("decided", "learned")]

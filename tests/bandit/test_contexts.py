@@ -11,7 +11,9 @@ import pytest
 
 from lols.bandit import MemoryLog, StructuredBandit
 from lols.bandit.log import Decision
+from lols.bandit.one import OneByOne
 from lols.bandit.retrace import Retracer
+from lols.contract.examples import Examples
 from lols.errors import LolsError
 from tests.bandit.killed_bandits import KINDS
 from tests.bandit.log_entries import assert_same
@@ -90,3 +92,12 @@ def test_an_answer_follows_from_policy_object_and_id() -> None:
     for k in range(1, 30):
         other.decide(request(k))
     assert one.decide(request(3), "a visit")[1:] == other.decide(request(3), "a visit")[1:]
+
+
+def test_memory_that_is_used_again_does_not_mix_objects() -> None:
+    """Objects of the same sizes, and of others, one after the other."""
+    encode = OneByOne(SPACE)
+    for k in (3, 7, 0, 3, 2, 11, 1, 3):
+        quick, slow = encode(request(k)), Examples(SPACE, [request(k)], truth=False)
+        assert quick.example(0)[0].words.tolist() == slow.example(0)[0].words.tolist() == request(k)["words"]
+        assert (quick.states, quick.steps) == (slow.states, slow.steps) and quick.most_actions == slow.most_actions

@@ -313,7 +313,7 @@ def test_refusals() -> None:
     assert isinstance(decision, Decision)
     for changed, match in (
         ({"chance_action": 0.0}, "decision 0: its action cannot have been taken with the chance 0.0"),
-        ({"actions": decision.actions + 9}, "decision 0: its actions leave the space at step 0"),
+        ({"actions": decision.actions + 9, "action": decision.action + 9}, "decision 0: its actions leave the space"),
     ):
         refused(one_step, Entries([decision._replace(**changed), Loss("0", {WHOLE: 0.5})]), GOOD, objects, match=match)
     walked = drawn.entries[0]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.bandit.entries import Decision, check_id, context_of
-from lols.bandit.one import OneByOne
+from lols.bandit.one import One, OneByOne
 from lols.bandit.policy import CURRENT, MEMBER, BanditPolicy
 from lols.bandit.retrace import Retracer
 from lols.bandit.seen import Seen, seen_of
@@ -210,7 +210,11 @@ class Decider:
 
     def _walk(self, examples: Examples, weights: FrozenPolicy, plan: WalkPlan) -> tuple[Walked, tuple[Any, ...]]:
         """The arguments of the kernels for one walk, and where they write its results."""
-        data = admit(self.space, self.reference, examples, examples.y, self._bound, compiled=self.compiled)
+        data = examples.data if isinstance(examples, One) else None
+        if data is None:  # an object of sizes that are new
+            data = admit(self.space, self.reference, examples, examples.y, self._bound, compiled=self.compiled)
+            if isinstance(examples, One):
+                examples.data = data
         memory = vars(self._memories).setdefault("memory", None)
         if memory is None:
             memory = self._memories.memory = _Memory(self.compiled)

@@ -154,6 +154,9 @@ _ROUNDING_STEPS = 1e-6  # the same for those of single steps, of 32 bits
 SMALLEST_CHANCE = 1.0 / LARGEST_COST  # of what was explored: a loss divided by it is a cost to learn from
 
 
+_encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
+
+
 def context_of(obj: Any) -> str | None:
     """An object as JSON; None if it would not come back as it is.
 
@@ -161,7 +164,7 @@ def context_of(obj: Any) -> str | None:
     ('{"words":[4,5]}', None, None)
     """
     try:
-        text = json.dumps(obj, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        text = _encode(obj)
         same = json.loads(text) == obj
         text.encode()
         return text if same is True else None
