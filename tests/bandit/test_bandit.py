@@ -111,17 +111,17 @@ def test_a_log_of_other_actions_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_file_of_a_log_knows_its_bandit(tmp_path: Path) -> None:
-    path = tmp_path / "shown.log"
-    with bandit(log=path) as made:
+    path, options = tmp_path / "shown.log", {"algorithm": "deviations"}
+    with bandit(log=path, **options) as made:
         run(made, 30)
         kept = made.policy()
-    with bandit(log=path, durability="power") as again:
+    with bandit(log=path, durability="power", **options) as again:
         assert again.policy().digest() == kept.digest()
-    with pytest.raises(ConfigurationError, match=r"settings.advice is 0.0 in the log and 0.2 here.*relearn"):
-        bandit(log=path, advice=0.2)
+    with pytest.raises(ConfigurationError, match=r"settings.advice is 0.1 in the log and 0.2 here.*relearn"):
+        bandit(log=path, advice=0.2, **options)
     other = lols.Reference(action=lambda x, y, s: 1, needs_truth=False)
     with pytest.raises(ConfigurationError, match=r"space.source is .* its functions have changed"):
-        StructuredBandit(SPACE, other, epsilon=0.6, seed=4, log=path)  # its action is a feature: advice
+        StructuredBandit(SPACE, other, epsilon=0.6, seed=4, log=path, **options)  # its action is a feature: advice
     with pytest.raises(ConfigurationError, match="durability has no effect"):
         bandit(durability="power")
 

@@ -28,6 +28,12 @@ def as_array(obj: Any) -> Any:
 OTHER = replace(SPACE, encode=lambda obj: SPACE.encode(as_array(obj)))
 
 
+def alike(one: StructuredBandit, other: StructuredBandit) -> None:
+    """The same, but for the agreement with the rules, which needs objects."""
+    reports = [{**made.report(), "agreement": None} for made in (one, other)]
+    assert one.policy().digest() == other.policy().digest() and reports[0] == reports[1]
+
+
 @pytest.mark.parametrize("kind", ["default", "steps", "bag"])
 def test_objects_that_are_not_json_are_learned_from_alike(tmp_path: Path, kind: str) -> None:
     """The log has features in their place, from which the same policy is rebuilt."""
@@ -40,17 +46,17 @@ def test_objects_that_are_not_json_are_learned_from_alike(tmp_path: Path, kind: 
             assert shown == other
             for one in (made, plain):
                 one.learn(shown.id, loss(k, shown.output))
-        same(made, plain)
+        alike(made, plain)
         entries = [entry for entry in made.log.replay() if isinstance(entry, Decision)]
         others = [entry for entry in plain.log.replay() if isinstance(entry, Decision)]
         retracer = Retracer(plain.space, compiled=False)
         for entry, other_entry in zip(entries, others, strict=True):
             assert entry.context is None and other_entry.object == request(entry.number)
-            assert (entry.seen is not None) == entry.explored
-            if entry.explored:
+            assert entry.seen is not None or not entry.explored
+            if entry.seen is not None:
                 assert same_bits(retracer(entry), retracer(other_entry))
     with StructuredBandit(OTHER, RULES, log=path, **options) as again:
-        same(again, plain)
+        alike(again, plain)
 
 
 def test_an_object_that_is_changed_after_the_decision_is_logged_as_it_was() -> None:

@@ -20,6 +20,7 @@ from lols.errors import ConfigurationError, ModelFileError
 from tests.bandit.killed_bandits import KINDS
 from tests.bandit.small_bandit import bandit, request, run
 
+BEFORE: list[dict[str, Any]] = [{}, {"algorithm": "deviations"}]  # the only one of the time, in these logs the default
 NOTHING = {"ids": "i8", "values": "f4", "action_start": "i8", "action_stop": "i8", "action_ids": "i8"}
 NOTHING |= {"action_values": "f4", "legal": "?"}
 
@@ -75,7 +76,7 @@ def row_of(entry: Decision, retracer: Retracer) -> list[Any]:
 @pytest.mark.parametrize("kind", ["default", "drawn", "guard", "bag", "steps"])
 def test_a_log_of_before_is_converted(tmp_path: Path, kind: str) -> None:
     options = {**KINDS[kind], "compiled": False}
-    made, path = bandit(**options), tmp_path / "shown.log"
+    made, path = bandit(**options, **BEFORE[kind == "default"]), tmp_path / "shown.log"
     run(made, 30)
     as_before(made, path)
     with pytest.warns(UserWarning, match="begun by lols 0.2, and converted"), bandit(log=path, **options) as again:
@@ -95,7 +96,7 @@ def same_but_repeated(made: StructuredBandit, again: StructuredBandit) -> None:
 
 
 def test_a_log_of_before_may_be_read_first(tmp_path: Path) -> None:
-    made, path = bandit(compiled=False), tmp_path / "shown.log"
+    made, path = bandit(algorithm="deviations", compiled=False), tmp_path / "shown.log"
     run(made, 5)
     as_before(made, path)
     with pytest.warns(UserWarning, match="converted"), SqliteLog(path, identity=None) as log:
@@ -105,7 +106,7 @@ def test_a_log_of_before_may_be_read_first(tmp_path: Path) -> None:
 
 
 def test_a_log_of_another_bandit_of_before_is_refused(tmp_path: Path) -> None:
-    made, path = bandit(compiled=False), tmp_path / "shown.log"
+    made, path = bandit(algorithm="deviations", compiled=False), tmp_path / "shown.log"
     run(made, 5)
     as_before(made, path, advice=0.7)
     with (
@@ -116,7 +117,7 @@ def test_a_log_of_another_bandit_of_before_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_damaged_log_of_before_stays_as_it_is(tmp_path: Path) -> None:
-    made, path = bandit(compiled=False), tmp_path / "shown.log"
+    made, path = bandit(algorithm="deviations", compiled=False), tmp_path / "shown.log"
     run(made, 5)
     as_before(made, path)
     with sqlite3.connect(path) as connection:

@@ -26,7 +26,7 @@ from lols.bandit.policy import BanditPolicy
 from lols.bandit.retrace import Retracer
 from lols.bandit.schema import changeable, fixed, schema_of
 from lols.bandit.settings import SAFE, settings_of
-from lols.bandit.sqlite_log import Durability
+from lols.bandit.sqlite_log import Durability, begun_before
 from lols.bandit.student import BanditStudent
 from lols.bandit.walk import EXPLOIT, WalkPlan
 from lols.contract.space import Reference, SearchSpace
@@ -175,6 +175,8 @@ class StructuredBandit:
             raise ConfigurationError(
                 "the reference needs the truth, which a live system does not have: give one with needs_truth=False"
             )
+        if algorithm is None and begun_before(log):  # with the only default of its time
+            algorithm = "deviations"
         self.settings = settings_of(
             algorithm,
             by_rules=reference.action is not None and not reference.random,

@@ -237,7 +237,7 @@ def _sketched(arrays: Mapping[str, np.ndarray], policy: FrozenPolicy) -> Sketche
         there = base.shape[0]
         if base.shape != (there, shape[1]) or there > shape[0] or sketch.shape != (*base.shape, rows):
             raise ValueError(f"'{name}.sketch' does not fit the weights")
-        to = columns_of(*shape, rows, stamp=1)
+        to = columns_of(shape[0], shape[1], rows, stamp=1)
         to.base[:there], to.sketch[:there] = base, sketch
         parts.append(to)
     return Sketched(parts[0], parts[1], sketches._replace(**given))

@@ -29,6 +29,7 @@ from lols.bandit.entries import (
     unknown,
 )
 from lols.bandit.sqlite_file import RESTORE, compare, explained, identity_text, opened, parsed, transaction
+from lols.bandit.sqlite_first_format import FORMAT as FIRST
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 
 Durability = Literal["process", "power"]
@@ -346,13 +347,29 @@ def _entry(rows: list[tuple[str, tuple[Any, ...]]]) -> Entry:
     return Loss(row[0], {each[1]: each[2] for _, each in rows}, row[3])
 
 
+def begun_before(path: Any) -> bool:
+    """Whether this is the file of a log that lols 0.2 has begun."""
+    if not isinstance(path, (str, os.PathLike)) or not Path(path).is_file():
+        return False
+    try:
+        connection = sqlite3.connect(path)
+        try:
+            ((version,),) = connection.execute("PRAGMA user_version")
+            converted = "SELECT count(*) FROM about WHERE name = 'converted'"
+            return bool(version == FIRST or connection.execute(converted).fetchone()[0])
+        finally:
+            connection.close()
+    except sqlite3.Error:  # what is wrong with it is said when it is opened
+        return False
+
+
 def _in_words_of_today(held: dict[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
     """An identity that 0.2 wrote, with what is wanted in place of what it does not say."""
     told = dict(wanted)
     for name, part in wanted.items():
         if isinstance(part, Mapping) and isinstance(held.get(name), dict):
-            told[name] = {key: held[name].get(key, value) for key, value in part.items()}
-        elif name in held:
+            told[name] = _in_words_of_today(held[name], part)
+        elif name in held and name != "source":
             told[name] = held[name]
     return told
 
