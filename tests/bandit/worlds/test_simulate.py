@@ -14,7 +14,7 @@ from scipy import stats
 
 import lols
 from lols.bandit import MemoryLog, SqliteLog, StructuredBandit
-from lols.bandit.entries import Decision
+from lols.bandit.entries import WHOLE, Decision, Loss
 from lols.bandit.worlds import registry
 from lols.bandit.worlds.layout import layout_world
 from lols.bandit.worlds.outcome import Outcome, interval, summarise, windows
