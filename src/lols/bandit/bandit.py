@@ -66,8 +66,14 @@ class StructuredBandit:
         The search space. The truth is not needed.
     reference
         The current system. It must not need the truth (`needs_truth=False`).
+    algorithm
+        `"gaps"`: every action of every round is drawn by inverse gap weighting, on costs that a sketched regression
+        predicts, and all steps learn. `"deviations"`: a round that explores deviates at one step, and this one is
+        learned from; the options from `beta` to `keep` are its own. `"paper"`: Algorithm 2 as printed. By default
+        `"gaps"`, or `"deviations"` if one of its options, another learner or a log of version 0.2 is given.
     epsilon
-        How often to explore: a number, `"decay:FROM:POWER"` or `"theory:ROUNDS:STEPS:POLICIES"`.
+        How often to explore: a number, `"decay:FROM:POWER"` or `"theory:ROUNDS:STEPS:POLICIES"`. For gaps, the chance
+        of each step to be drawn, by default 1, which ends by itself; for the others 0.1, and with a guard, too.
     beta
         The probability that the reference completes a deviation, by default 0.5; otherwise the learned policy does.
     exploration
@@ -93,18 +99,30 @@ class StructuredBandit:
     keep
         The number of policies to draw from, a random sample of all so far; by default 10.
     learner
-        How costs become weights: `"csoaa"`, `"hinge"` or `"secoc"`; or `lols.LearnerSettings`.
+        How costs become weights: `"csoaa"`, `"hinge"` or `"secoc"`; or `lols.LearnerSettings`. For gaps, by default,
+        `LearnerSettings("csoaa", "sketch", directions=32)`; give it a `decay` if the world changes.
     update
         The online update, if `learner` is a name.
+    gap
+        For gaps: an action whose cost may be by x higher than the lowest of K has the chance 1 / (K + gap x T √n), at
+        one of T steps, after n losses. By default 50.
+    optimism
+        For gaps: by how many standard deviations, divided by T, costs may be below those predicted. By default 0.3.
+    pace
+        For gaps: `"safe"`, by default, begins with the reference and lets the policy act in more and more steps, as
+        long as its losses allow (see `lols.bandit.pace`); `"free"` lets it act in all of them. A guard has a pace of
+        its own.
     advice
         How much cheaper the reference's action is predicted to be at first. The policy then starts as the reference,
         and unlearns this where it is wrong. A good value is the cost of one wrong action: 0.1 by default, less for long
-        structures. 0 starts without this feature; it is the default for a reference that draws at random.
+        structures. 0 starts without this feature; it is the default for gaps, and for a reference that draws at random.
     baseline
-        Whether to subtract the mean loss so far from losses. This shifts costs by a constant and reduces noise.
+        Whether to subtract the mean loss so far from losses. This shifts costs by a constant and reduces noise. By
+        default only deviations do.
     guard
         A `Guard`, or True for one with its defaults: the reference is shown until the learned policy is better with
-        confidence. Half of epsilon is then used to show the other one of the two, to compare them.
+        confidence. Half of epsilon is then used to show the other one of the two, to compare them. With epsilon=0 the
+        policy is an apprentice: for gaps, it learns from the losses of the reference, which alone is shown.
     patience
         The number of decisions to wait for a loss. A later one is logged and counted, but not learned from.
     log
