@@ -111,7 +111,7 @@ def test_a_loss_before_its_decision_is_refused(logged: Path, tmp_path: Path) -> 
         connection.execute("UPDATE outcomes SET place = 13 WHERE place = 14")
     connection.close()
     with pytest.raises(LolsError, match="unknown decision '6'"):
-        bandit(epsilon=1.0, log=path, compiled=False)
+        bandit(epsilon=1.0, advice=0.1, log=path, compiled=False)
 
 
 # --- at the bandit, where kernels read what the log has ---
@@ -133,7 +133,7 @@ class Entries(MemoryLog):
 @pytest.fixture(scope="module")
 def logged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("logged") / "a.log"
-    with bandit(epsilon=1.0, log=path, compiled=False) as made:
+    with bandit(epsilon=1.0, advice=0.1, log=path, compiled=False) as made:
         run(made, 10)
     return path
 
@@ -168,13 +168,13 @@ def test_a_bandit_refuses_a_forged_log(
     forge(path, forged)
     for log in (path, Entries(rows)):
         with pytest.raises(LolsError, match=message) as caught:
-            bandit(epsilon=1.0, log=log, compiled=False)
+            bandit(epsilon=1.0, advice=0.1, log=log, compiled=False)
         assert "\n" not in str(caught.value)
 
 
 def test_a_loss_of_a_log_that_checks_nothing(entries: list[Decision | Loss]) -> None:
     with pytest.raises(LolsError, match="loss nan: give a number"):
-        bandit(epsilon=1.0, log=Entries([*entries[:1], Loss("0", {WHOLE: float("nan")})]), compiled=False)
+        bandit(epsilon=1.0, advice=0.1, log=Entries([*entries[:1], Loss("0", {WHOLE: float("nan")})]), compiled=False)
 
 
 # --- files that would cost more than they have ---

@@ -144,7 +144,7 @@ def test_settings_that_may_change_on_the_way_are_events(tmp_path: Path) -> None:
     path = tmp_path / "shown.log"
     stages: list[dict[str, Any]] = [{}, {"seed": 9, "epsilon": 0.9}, {"guard": True, "baseline": False}, {"width": 0.3}]
     for k, options in enumerate(stages):
-        with bandit(log=path, **PLAIN, **options) as made:
+        with bandit(log=path, algorithm="deviations", **PLAIN, **options) as made:
             run(made, 20, 20 * k)
             digest, report = made.policy().digest(), made.report()
             assert (made.guard is not None) == ("guard" in options)
@@ -154,14 +154,14 @@ def test_settings_that_may_change_on_the_way_are_events(tmp_path: Path) -> None:
     events = [entry.value for entry in entries if isinstance(entry, Event)]
     assert [event["settings"]["seed"] for event in events] == [9, 4, 4]
     assert [event["guard"] is not None for event in events] == [False, True, False]
-    with bandit(log=path, **PLAIN, **stages[-1]) as again:
+    with bandit(log=path, algorithm="deviations", **PLAIN, **stages[-1]) as again:
         assert (again.policy().digest(), again.report()) == (digest, report)
         assert again.log.place() == len(entries)  # nothing has changed
 
 
 def test_settings_that_shape_what_is_learned_may_not_change(tmp_path: Path) -> None:
     path = tmp_path / "shown.log"
-    bandit(log=path, **PLAIN).close()
+    bandit(log=path, algorithm="deviations", **PLAIN).close()
     for options, name in (
         ({"estimator": "dr"}, "settings.estimator"),
         ({"update": "adagrad"}, "settings.learner"),

@@ -230,13 +230,13 @@ class StructuredBandit:
         """Start with nothing learned."""
         if self.guard is not None:  # a new one, because another bandit may use the same object
             self.guard = Guard(self.guard.confidence, self.guard.memory)
-        self._pace = Pace() if self.settings.pace == SAFE else None
+        self._pace = Pace()
         self._student = BanditStudent(self.settings, self.space, compiled=self.compiled)
         # Decisions whose loss is awaited, with the losses of their steps so far.
         self._pending: dict[int, dict[int, float] | None] = {}
         self._counts: dict[str, Any] = {"decisions": 0, "explored": 0, "losses": 0, "late": 0, "loss": 0.0}
         self._steps = 0, 0.0  # the number of losses of single steps so far, and their sum
-        self._recent: deque[Decision] = deque(maxlen=RECENT)  # with the answers of the reference
+        self._recent: deque[str] = deque(maxlen=RECENT)  # decisions with the answers of the reference
         self._behind = False  # whether the log may have an entry that the policy has not learned from
         self._snapped = 0  # the place of the last snapshot
 
@@ -508,7 +508,7 @@ class StructuredBandit:
         counts["decisions"] += 1
         counts["explored"] += entry.explored
         if entry.baseline is not None and entry.context is not None:
-            self._recent.append(entry)
+            self._recent.append(entry.id)
         if entry.active:
             pending[entry.number] = None
         if pending:
@@ -529,12 +529,13 @@ class StructuredBandit:
             counts["late"] += 1
             pending.pop(number, None)
             return
-        if decision.explored or self._student.learns_all:
+        known = decision.context is not None or decision.seen is not None
+        if decision.explored or (known and self._student.learns_all):
             mean = counts["loss"] / counts["losses"] if self.settings.baseline and counts["losses"] else 0.0
             of_steps = self._steps[1] / self._steps[0] if self.settings.baseline and self._steps[0] else 0.0
             centred = {k: float(loss) - (mean if k == WHOLE else of_steps) for k, loss in entry.losses.items()}
             self._student.learn(decision, self._retracer(decision), centred)
-        if self._pace is not None and whole is not None:
+        if whole is not None:
             self._pace.saw(whole, by_reference=decision.by_reference, steps=decision.actions.size)
         if self.guard is not None and whole is not None:
             if not decision.explored:
@@ -572,7 +573,7 @@ class StructuredBandit:
         """In which share of the last decisions policy and reference would take the same action, step by step."""
         same = total = 0
         weights, plan = self._policy().final, WalkPlan(EXPLOIT, 0, 0.0, 0.0, 0, 1.0)
-        for decision in self._recent:
+        for decision in filter(None, map(self.log.find, self._recent)):
             _, own = self._decider.walk(decision.object, weights, plan)
             one, other = own.actions.tolist(), cast(np.ndarray, decision.baseline).tolist()
             same += sum(a == b for a, b in zip(one, other))
@@ -588,7 +589,7 @@ class StructuredBandit:
         """The policy of now; its weights share memory with the learner."""
         epsilon = self._epsilon(self._counts["decisions"] if number is None else number)
         trusted = None if self.guard is None else self.guard.trusted
-        student = self._student
+        student, paced = self._student, self.settings.pace == SAFE and self.guard is None
         return BanditPolicy(
             student.weights(),
             self.settings,
@@ -596,7 +597,7 @@ class StructuredBandit:
             student.versions - 1,
             epsilon,
             trusted,
-            *((None, 0.0) if self._pace is None else (self._pace.steps, self._pace.compared)),
+            *((self._pace.steps, self._pace.compared) if paced else (None, 0.0)),
         )
 
     def snapshot(self) -> None:
@@ -630,8 +631,8 @@ class StructuredBandit:
     def _knowledge(self) -> Knowledge:
         numbers = {"counts": self._counts, "steps": self._steps, **self._settings_value()}
         guard = self.guard and self.guard.state()
-        pace = self._pace and self._pace.state()
-        return Knowledge({**numbers, "recent": guard, "pace": pace}, self._pending, self._student.state())
+        more = {"pace": self._pace.state(), "compared": list(self._recent)}
+        return Knowledge({**numbers, "recent": guard, **more}, self._pending, self._student.state())
 
     def _know(self, knowledge: Knowledge) -> None:
         self._change(knowledge.numbers)
@@ -640,8 +641,8 @@ class StructuredBandit:
         self._pending = dict(knowledge.pending)
         if self.guard is not None:
             self.guard.load(knowledge.numbers["recent"])
-        if self._pace is not None:
-            self._pace.load(knowledge.numbers["pace"])
+        self._recent.extend(knowledge.numbers["compared"])
+        self._pace.load(knowledge.numbers["pace"])
         self._student.load(knowledge.student)
         self._epsilon = epsilon_schedule(self.settings.epsilon, self.space.fixed_actions or 2)
 

@@ -16,7 +16,7 @@ from lols.contract.space import SearchSpace
 
 # Settings that may change on the way: how decisions are made, and how much losses count from now on. The others say
 # what the learner keeps.
-CHANGEABLE = ("epsilon", "beta", "width", "randomise", "baseline", "patience", "seed")
+CHANGEABLE = ("epsilon", "beta", "width", "gap", "optimism", "pace", "randomise", "baseline", "patience", "seed")
 OF_BAGS = ("exploration", "bag")  # so may these, unless there is a bag, whose members learn
 SAID_BY = ("start", "actions", "step", "features", "action_features", "items", "survey", "encode")
 

@@ -108,7 +108,7 @@ def settings_of(algorithm: str | None, *, by_rules: bool, guard: bool, **options
     if chosen["estimator"] == "auto":
         chosen["estimator"] = "mtr" if chosen["learner"].reduction == "csoaa" else "dr"
     chosen.setdefault("advice", ADVICE if by_rules and algorithm == "deviations" else 0.0)
-    chosen.setdefault("pace", SAFE if gaps and not guard else FREE)
+    chosen.setdefault("pace", SAFE if gaps else FREE)
     dependent = {name: chosen.pop(name, None) for name in DEPENDENT}
     kinds = (chosen["exploration"], chosen["randomise"], chosen["exploit"])
     return BanditSettings(**chosen, **effective(*kinds, **dependent))

@@ -195,17 +195,17 @@ def draw_by_gaps(search, here, s, legal, best, walk_plan, draw, out):
     for a in range(legal.size):
         out.weights[a] *= walk_plan.epsilon
     out.weights[best] += 1.0 - walk_plan.epsilon
-    a = np.int64(drawn(out.weights, unit(mix(draw, DRAW))))
+    chosen = np.int64(drawn(out.weights, unit(mix(draw, DRAW))))
     if share >= 1.0:
         out.note[COIN] = 0
-        return a
+        return chosen
     rules = teacher_action(search, here, s, legal, mix(draw, TEACHER))
-    for b in range(legal.size):
-        out.weights[b] *= share
+    for a in range(legal.size):
+        out.weights[a] *= share
     out.weights[rules] += 1.0 - share
     if unit(mix(draw, WHO)) < share:
         out.note[COIN] = 0
-        return a
+        return chosen
     return np.int64(rules)
 
 

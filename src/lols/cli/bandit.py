@@ -26,6 +26,14 @@ LIFE = "How losses arrive"
 
 # Options of `StructuredBandit`: types on the command line, and help.
 OPTIONS: dict[str, tuple[Any, str]] = {
+    "algorithm": (
+        str,
+        "gaps: every action is drawn by inverse gap weighting; deviations: one action of a round that explores; paper: "
+        "Algorithm 2. By default gaps, or deviations if an option of these is given.",
+    ),
+    "gap": (float, "Of gaps: how fast exploration ends."),
+    "optimism": (float, "Of gaps: how much uncertain actions are tried."),
+    "pace": (str, "Of gaps: safe, the policy takes over as its losses allow; or free, at once."),
     "epsilon": (str, "How often to explore: a number, decay:FROM:POWER or theory:ROUNDS:STEPS:POLICIES."),
     "beta": (float, "The probability that the reference completes a deviation."),
     "exploration": (str, "How the action of a deviation is drawn: uniform, boltzmann, plausible or bag."),

@@ -96,7 +96,7 @@ class Sketched(Struct):
 
 def _nothing(kind: Any, **dims: int) -> Any:
     """A record of empty arrays, of this many dimensions."""
-    kinds = {"counts": np.int64, "places": np.int64, "stamps": np.int32}
+    kinds: dict[str, Any] = {"counts": np.int64, "places": np.int64, "stamps": np.int32}
     kinds |= dict.fromkeys(("base", "sketch", "turns", "jumps", "moved"), np.float32)
     return kind(**{name: np.zeros((0,) * count, kinds.get(name, np.float64)) for name, count in dims.items()})
 
