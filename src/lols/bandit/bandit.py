@@ -230,7 +230,8 @@ class StructuredBandit:
         check_whole("snapshot_every", snapshot_every, 0)
         self._snapshot_every = snapshot_every
         self._begin()
-        self._retracer = Retracer(self.space, every=self._student.needs_every(), compiled=compiled)
+        every = self._student.needs_every()
+        self._retracer = Retracer(self.space, every=every, brief=True, compiled=compiled)
         self._schema = schema_of(self.space)
         self.log = self._opened(log, durability)
         self.log.space = self.space

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.bandit.entries import Decision, check_id, context_of
-from lols.bandit.one import One, OneByOne
+from lols.bandit.one import OneByOne, admitted
 from lols.bandit.policy import CURRENT, MEMBER, BanditPolicy
 from lols.bandit.retrace import Retracer
 from lols.bandit.seen import Seen, seen_of
@@ -38,13 +38,14 @@ from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space, as_teacher
 from lols.engine.compile.dual import bind
 from lols.engine.compile.kernel import Kernel
-from lols.engine.door import admit, look_over
+from lols.engine.door import look_over
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.mistakes import explain
 from lols.engine.lessons import predicted_costs
 from lols.engine.memory import make_batch, make_scratch, state_type
 from lols.engine.structures import CODE, NO_ACTIONS, FrozenPolicy, Scratch, Slots
 
+BY_REFERENCE = WalkPlan(REFERENCE, 0, 0.0, 0.0, 0, 1.0)
 ROOMS = 1000  # the most sizes of objects to keep memory for
 DECIDING, EXPLORING = 0xBA4D, 21  # purposes of draws
 
@@ -200,7 +201,7 @@ class Decider:
             return None
         if plan.mode == REFERENCE:
             return decision.actions
-        out, arguments = self._walk(examples, weights, plan._replace(mode=REFERENCE))
+        out, arguments = self._walk(examples, weights, BY_REFERENCE)
         try:
             walk_kernel(self.compiled, *arguments)
         except Exception:
@@ -210,11 +211,7 @@ class Decider:
 
     def _walk(self, examples: Examples, weights: FrozenPolicy, plan: WalkPlan) -> tuple[Walked, tuple[Any, ...]]:
         """The arguments of the kernels for one walk, and where they write its results."""
-        data = examples.data if isinstance(examples, One) else None
-        if data is None:  # an object of sizes that are new
-            data = admit(self.space, self.reference, examples, examples.y, self._bound, compiled=self.compiled)
-            if isinstance(examples, One):
-                examples.data = data
+        data = admitted(examples, self.reference, self._bound, compiled=self.compiled)
         memory = vars(self._memories).setdefault("memory", None)
         if memory is None:
             memory = self._memories.memory = _Memory(self.compiled)

@@ -10,7 +10,9 @@ import numpy as np
 from lols.contract.arrays import NO_ITEMS, Ragged, Scalar, view
 from lols.contract.examples import Examples
 from lols.contract.records import record_class
-from lols.contract.space import SearchSpace
+from lols.contract.space import Reference, SearchSpace
+from lols.engine.compile.dual import Bound
+from lols.engine.door import admit
 from lols.engine.structures import Data
 
 MOST = 256  # sizes of objects whose memory each thread keeps
@@ -25,6 +27,18 @@ class One(Examples):
 
     seen: Any
     data: Data | None  # as kernels read it, once it was admitted
+
+
+def admitted(
+    examples: Examples, reference: Reference | None, bound: tuple[Bound | None, ...], *, compiled: bool
+) -> Data:
+    """One example as kernels read it, after a check of its sizes if they are new."""
+    data = examples.data if isinstance(examples, One) else None
+    if data is None:
+        data = admit(examples.space, reference, examples, examples.y, bound, compiled=compiled)
+        if isinstance(examples, One):
+            examples.data = data
+    return data
 
 
 class OneByOne:

@@ -8,20 +8,19 @@ from typing import Any
 import numpy as np
 
 from lols.bandit.entries import Decision
-from lols.bandit.one import OneByOne
+from lols.bandit.one import MOST, OneByOne, admitted
 from lols.bandit.seen import Seen
 from lols.contract.examples import Examples
 from lols.contract.space import SearchSpace
 from lols.engine.compile.dual import bind, step
 from lols.engine.compile.kernel import Kernel
-from lols.engine.door import admit
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.mistakes import explain
 from lols.engine.lessons import lessons_of, make_slots, write_features
 from lols.engine.memory import make_scratch
 from lols.engine.policy import gather
 from lols.engine.search import Search, begin, find_legal, turn_to
-from lols.engine.structures import AT_STEP, CODE, Scratch, following
+from lols.engine.structures import AT_STEP, CODE, Lessons, Scratch, following
 from lols.errors import LolsError
 
 MISFIT = 101  # an error code besides the engine's: the actions do not belong to this object
@@ -64,11 +63,12 @@ retrace_kernel = Kernel(retrace)
 class Retracer:
     """Finds the states of decisions in a space, one decision at a time.
 
-    `every` says whether the features of all legal actions are needed, or only those of the actions taken.
+    `every` says whether the features of all legal actions are needed, or only those of the actions taken. With
+    `brief`, states are valid until the next decision of the same thread, whose states may be in the same memory.
     """
 
-    def __init__(self, space: SearchSpace, *, every: bool = True, compiled: bool = True):
-        self.space, self.every, self.compiled = space, every, compiled
+    def __init__(self, space: SearchSpace, *, every: bool = True, brief: bool = False, compiled: bool = True):
+        self.space, self.every, self.brief, self.compiled = space, every, brief, compiled
         self._bound = bind("Space", space.functions(), space.name)
         self._encode = OneByOne(space)
         self._memories = threading.local()
@@ -100,24 +100,34 @@ class Retracer:
         length, width = actions.size, examples.most_actions
         if length > examples.steps[0]:
             raise misfit(decision, int(examples.steps[0]))
-        sizes = self.space.sizes
-        widest = sizes.features + sizes.items * examples.widest_item
-        slots = make_slots(sizes, width, max(length, 1), widest)
+        widest = self.space.sizes.features + self.space.sizes.items * examples.widest_item
+        of = vars(self._memories).setdefault("by_size", {}) if self.brief else {}
+        known = of.get((length, width, widest))
+        if known is None:
+            if len(of) >= MOST:
+                of.clear()
+            known = of[length, width, widest] = self._states(length, width, widest)
+        lessons, legal, steps = known
+        slots = lessons.slots
         slots.costs[:], slots.weight[:] = np.inf, 1.0
-        legal = np.zeros((max(length, 1), width), np.bool_)
-        data = admit(self.space, None, examples, examples.y, (self._bound,), compiled=self.compiled)
+        data = admitted(examples, None, (self._bound,), compiled=self.compiled)
         arguments = (self._bound, data, self._memory(examples), FOLLOWING, slots, legal, actions, self.every)
         self._run(decision, examples, arguments)
+        chances = decision.chances if decision.chances.size else np.ones(length)
+        return Seen(lessons, legal[:length], actions.astype(np.int64), chances.astype(np.float64), steps)
+
+    def _states(self, length: int, width: int, widest: int) -> tuple[Lessons, np.ndarray, np.ndarray]:
+        """Memory for the states of a structure: their features, legal actions, and numbers."""
+        sizes = self.space.sizes
         lessons = lessons_of(
-            slots,
+            make_slots(sizes, width, max(length, 1), widest),
             np.zeros(1, np.int64),
             np.array([length]),
             example=np.zeros(1, np.int64),
             widest=widest,
             widest_action=sizes.action_features,
         )
-        chances = decision.chances if decision.chances.size else np.ones(length)
-        return Seen(lessons, legal[:length], actions.astype(np.int64), chances.astype(np.float64), np.arange(length))
+        return lessons, np.zeros((max(length, 1), width), np.bool_), np.arange(length)
 
     def _run(self, decision: Decision, examples: Examples, arguments: tuple[Any, ...]) -> None:
         scratch, error = arguments[2], None
