@@ -29,7 +29,7 @@ COMMAND = "import sys; from lols.cli import main; sys.argv[0] = 'lols'; sys.exit
 COUNTED = """
 import atexit, os, sys
 from numba.core import event
-from lols.engine.compile.kernel import compile_seconds
+from lols.kernels.kernel import compile_seconds
 
 class Counter(event.Listener):
     functions = 0

@@ -26,7 +26,7 @@ from rich.table import Table
 
 import lols
 from lols import Sizes, emit, feature, hamming, look
-from lols.engine.compile.kernel import compile_seconds
+from lols.kernels.kernel import compile_seconds
 from lols.tasks.tagging.span_scores import span_scores
 
 KINDS = "ADJP ADVP CONJP INTJ LST NP PP PRT SBAR UCP VP"

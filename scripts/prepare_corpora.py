@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lols.errors import LolsError
-from lols.reproduction.sources import SOURCES, checked
+from lols.reproduction.data import SOURCES, checked
 
 TAGGING = {"train": range(19), "test": range(19, 25)}  # sections
 PARSING = {"train": range(2, 22), "test": range(23, 24)}

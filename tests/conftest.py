@@ -53,7 +53,7 @@ def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         return
     import fcntl
 
-    from lols.engine.compile import kernel, store
+    from lols.kernels import kernel, store
 
     folder, compiled = tmp_path_factory.getbasetemp().parent, kernel._compiled  # all processes have this folder
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,9 +63,18 @@ def importers(*packages: str) -> set[str]:
 
 
 def test_only_what_compiles_knows_the_compiler() -> None:
-    names = ("as_in_python", "backend", "bits", "pipeline", "store", "value_types")
-    allowed = {f"engine/compile/{name}.py" for name in names}
+    names = ("as_in_python", "backend", "pipeline", "store", "value_types")
+    allowed = {f"kernels/{name}.py" for name in names}
     assert importers("numba", "llvmlite") == allowed | {"engine/diagnose.py"}
+
+
+def test_kernels_know_no_search_problem() -> None:
+    """Nor do they name a module above them, as a file to be read, say."""
+    for file in (PACKAGE / "kernels").glob("*.py"):
+        text = file.read_text("utf-8")
+        named = set(re.findall(r"\blols[.](\w+)", text)) & {path.stem for path in PACKAGE.iterdir()}
+        assert named <= {"kernels", "errors"}, file.name
+        assert not re.search(r"SearchSpace|[Ss]earch space|[Tt]eacher|contract/|engine/", text), file.name
 
 
 def test_only_neural_policies_know_pytorch() -> None:
@@ -103,7 +113,7 @@ def test_kernels_are_given_examples_by_the_door_only() -> None:
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Data":
                 makers.add(str(file.relative_to(PACKAGE)))
-    assert makers == {"engine/door.py", "policies/linear.py"}  # the latter is given states by a driver
+    assert makers == {"engine/door.py", "policies/in_lock_step.py"}  # the latter is given states by a driver
 
 
 def test_nothing_printed_is_markup() -> None:

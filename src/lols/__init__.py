@@ -43,7 +43,7 @@ _HOME = {
     "hamming": "contract.features",
     "load": "front",
     "look": "contract.features",
-    "mix": "contract.hashing",
+    "mix": "kernels.hashing",
     "objects": "contract.frames",
     "optimise": "heuristics.optimise",
     "reals": "contract.state",
@@ -115,7 +115,6 @@ if TYPE_CHECKING:
     from lols.contract.examples import Examples
     from lols.contract.features import above_least, emit, emit_curve, emit_surface, feature, hamming, look, uniform
     from lols.contract.frames import objects
-    from lols.contract.hashing import mix
     from lols.contract.space import Example, Reference, SearchSpace, Sizes
     from lols.contract.state import State, reals
     from lols.contract.task import Task
@@ -123,6 +122,7 @@ if TYPE_CHECKING:
     from lols.errors import LolsError, SpaceError
     from lols.front import load, train
     from lols.heuristics.optimise import optimise
+    from lols.kernels.hashing import mix
     from lols.learners.settings import LearnerSettings
     from lols.programs.program import Program
     from lols.tasks.parsing.estimator import Parser

@@ -44,6 +44,16 @@ def _without_middle(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 600]} ... {text[-500:]}"
 
 
+def one_line(error: BaseException) -> str:
+    """The type and the message of an error in one line.
+
+    >>> one_line(KeyError("ends"))
+    "KeyError: 'ends'"
+    """
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
 class LolsError(ValueError):
     """Base of all errors that are the input's fault rather than the library's.
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
-import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +10,7 @@ from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space
 from lols.contract.threads import Threads
+from lols.contract.user_frames import warn
 from lols.errors import ConfigurationError
 from lols.io.model_file import read_tensors
 from lols.programs.program import Program
@@ -113,7 +112,7 @@ def train(
     update
         The online update, if `learner` is a name.
     policy
-        A policy to be trained in place of the linear learner: see `lols.policies.Policy`.
+        A policy to be trained in place of the linear learner: see `lols.policies.OwnPolicy`.
     passes
         Passes over the data.
     batch_size
@@ -150,7 +149,7 @@ def train(
     start
         A model of the same task that learns on, in place of a new one: from its state if it has one, else from its
         weights alone, with a copy of its policy if that is not linear. The model itself stays as it is. See
-        `OnlineModel` for learning one object at a time.
+        `Model.partial_fit` for learning one object at a time.
     held_out
         Labelled objects that are not learned from. Policy and teacher are compared on up to 256 of them; without them
         on training examples, which is optimistic.
@@ -163,81 +162,37 @@ def train(
         A `Model`, or for a program a model that runs it.
 
     """
-    options = unknown | {
-        "algorithm": algorithm,
-        "roll_in": roll_in,
-        "roll_out": roll_out,
-        "beta": beta,
-        "beta_in": beta_in,
-        "mix": mix,
-        "ties": ties,
-        "returned": returned,
-        "imitate": imitate,
-        "restart": restart,
-        "alpha": alpha,
-        "horizon": horizon,
-        "sample_steps": sample_steps,
-        "sample_actions": sample_actions,
-        "prune": prune,
-        "learner": learner,
-        "update": update,
-        "policy": policy,
-        "passes": passes,
-        "batch_size": batch_size,
-        "seed": seed,
-        "threads": threads,
-        "shuffle": shuffle,
-        "neighbours": neighbours,
-        "compiled": compiled,
-        "tricks": tricks,
-        "engine": engine,
-        "checks": checks,
-    }
-    fitting: dict[str, Any] = {
-        "checkpoint": checkpoint,
-        "checkpoint_every": checkpoint_every,
-        "resume": resume,
-        "progress": progress,
-        "after_pass": after_pass,
-    }
-    from lols.engine.structures import FrozenPolicy
-    from lols.training.teaching import check_held_out, compare_with_teacher, say_comparison
-    from lols.training.trainer import Trainer
+    given = dict(locals())
+    from lols.policies.own import as_policy
+    from lols.training.comparison import check_held_out, compare_with_reference, say_comparison
+    from lols.training.learning_state import start_of, without_state
+    from lols.training.trainer import FITTING, OPTIONS, Trainer
 
+    options = unknown | {name: given[name] for name in given if name in OPTIONS}
+    fitting: dict[str, Any] = {name: given[name] for name in FITTING} | {"start": None}
     trainer: Trainer
-    model: Any
     if isinstance(space, Program):
         from lols.programs.training import check_same_program, program_trainer
 
         check_same_program(space, start)
         trainer = program_trainer(space, data, reference, **options)
     else:
-        if start is not None and not isinstance(start.policy, FrozenPolicy):
-            from lols.training.policy_stream import learning_copy
-
+        before = None if start is None else as_policy(start.policy)
+        if before is not None and not before.has_weights:
             if policy is not None:
                 raise ConfigurationError("start has no effect: policy is given, and learns on by itself; leave out one")
-            options["policy"], start = learning_copy(start.policy), None
+            options["policy"], start = before.onward(), None
         trainer = Trainer(space, reference, **options)
     examples = trainer.encoded(data)
     others = None if held_out is None else check_held_out(trainer.encoded(held_out, labelled=False))
     if start is not None:
-        from lols.training.learning_state import start_of, without_state
-
         fitting["start"] = start_of(start, trainer)
         if start.learning is None:
-            warnings.warn(without_state("start"), stacklevel=2)
-    made = trainer.fit(examples, **fitting)
-    if isinstance(space, Program):
-        model = made
-        model.learning = trainer.state
-    else:
-        from lols.training.online import OnlineModel
-
-        parts = {each.name: getattr(made, each.name) for each in dataclasses.fields(made)}
-        model = OnlineModel(**parts | {"learning": trainer.state})
+            warn(without_state("start"))
+    model: Any = trainer.fit(examples, **fitting)
+    model.learning = trainer.state
     compared = examples if others is None else others
-    found = compare_with_teacher(trainer, model, compared, held_out=others is not None)
+    found = compare_with_reference(trainer, model, compared, held_out=others is not None)
     if found is not None:
         model.report["teacher"] = found.as_dict()
         say_comparison(trainer, found, progress)
@@ -274,7 +229,6 @@ def load(
 
         return load_program(path, space, compiled=compiled)
     from lols.training.model import make_model
-    from lols.training.online import OnlineModel
 
-    how: dict[str, Any] = {"policy": policy, "threads": threads, "compiled": compiled, "kind_of_model": OnlineModel}
+    how: dict[str, Any] = {"policy": policy, "threads": threads, "compiled": compiled}
     return make_model(path, *read_tensors(path, "model"), as_space(space), reference, **how)

@@ -5,7 +5,7 @@ in closed form. Tests check that the compiled engine makes exactly the same less
 `learn_to_search` (Algorithm 1) and `SlowSearch.lessons` (its lines 3 to 13).
 
 Random numbers are hashes of where they are used, so that this module tosses the same coins as the engine. With `mix`
-and `unit` of `lols.contract.hashing`, and purposes (in capitals) numbered in `lols.engine.structures`:
+and `unit` of `lols.kernels.hashing`, and purposes (in capitals) numbered in `lols.engine.structures`:
 
     round       mix(mix(seed, 0x1015), round)
     roll-in     stream = mix(mix(round, ROLL_IN), t); its coin: COIN, teacher: TEACHER, component: COMPONENT, ties: TIE
@@ -29,7 +29,6 @@ from typing import Any
 import numpy as np
 
 from lols.contract.features import feature_buffer, item_buffer
-from lols.contract.hashing import mix, unit
 from lols.contract.space import Example, Reference, SearchSpace
 from lols.engine.structures import (
     COIN,
@@ -42,6 +41,7 @@ from lols.engine.structures import (
     TIE,
 )
 from lols.errors import SpaceError
+from lols.kernels.hashing import mix, unit
 
 Features = list[tuple[int, float]]
 

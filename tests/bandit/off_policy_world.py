@@ -13,8 +13,8 @@ from lols.bandit.decider import Decider
 from lols.bandit.entries import context_of
 from lols.bandit.log import WHOLE, Decision, Entry, Loss
 from lols.bandit.walk import EXPLOIT, EXPLORATIONS, REFERENCE, WalkPlan
-from lols.contract.hashing import mix, unit
 from lols.engine.structures import FrozenPolicy
+from lols.kernels.hashing import mix, unit
 from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
 from tests.bandit.small_bandit import LABELS, SPACE

@@ -18,8 +18,8 @@ from lols.bandit.off_policy_rounds import stacked
 from lols.bandit.retrace import Retracer
 from lols.bandit.walk import EXPLOIT, EXPLORE, RANDOMISED
 from lols.bandit.worlds.layout import layout_data, layout_loss, layout_reference, layout_space
-from lols.contract.hashing import mix, unit
 from lols.errors import ConfigurationError, LolsError, SpaceError
+from lols.kernels.hashing import mix, unit
 from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
 from tests.bandit.off_policy_world import (

@@ -14,9 +14,9 @@ from lols.bandit.estimates import estimate
 from lols.bandit.seen import Seen
 from lols.bandit.walk import EXPLOIT, EXPLORATIONS, EXPLORE, RANDOMISED, REFERENCE, WalkPlan
 from lols.contract.examples import Examples
-from lols.contract.hashing import mix
 from lols.datasets.worlds import tagging_data, tagging_references
 from lols.errors import ConfigurationError, SpaceError
+from lols.kernels.hashing import mix
 from tests.bandit.small_bandit import LABELS, RULES, SPACE
 
 WORDS = [4, 7, 5]

@@ -140,7 +140,7 @@ def test_compiled_or_not_and_on_any_number_of_threads_it_is_the_same():
     variant = VARIANTS["full"]
     data = random_data(5, variant, count=16)
     model = lols.train(variant.space, data[:4], variant.reference, passes=2)
-    plain = replace(model, compiled=False)
+    plain = model.replaced(compiled=False)
     made = lols.certify(model, data, variant.reference, resamples=20, threads=2)
     assert lols.certify(plain, data, variant.reference, resamples=20).as_dict() == made.as_dict()
     assert lols.certify(model, data, variant.reference, resamples=20, threads=1).as_dict() == made.as_dict()
@@ -224,9 +224,9 @@ def test_each_rule_holds_where_it_says_so():
     assert verdict((much, much), none, alone) == (2, advice.PASSES)
     assert verdict((much, much), much) == (3, advice.PASSES)
     assert verdict((much, much), Estimate(0.5, 0.4, 0.6)) == (3, advice.PASSES)
-    assert verdict((much, much), Estimate(0.49, 0.4, 0.6)) == (4, advice.TEACHER)
-    assert verdict((much, much), Estimate(0.5, 0.0, 1.0)) == (4, advice.TEACHER)
-    assert verdict((much, much), none) == (4, advice.TEACHER)
+    assert verdict((much, much), Estimate(0.49, 0.4, 0.6)) == (4, advice.REFERENCE)
+    assert verdict((much, much), Estimate(0.5, 0.0, 1.0)) == (4, advice.REFERENCE)
+    assert verdict((much, much), none) == (4, advice.REFERENCE)
     assert verdict((much, Estimate(0.5, 0.0, 1.0)), much) == (5, advice.FEATURES)
     assert verdict((much, Estimate(0.049, 0.04, 0.06)), much) == (5, advice.FEATURES)
     assert verdict((much, Estimate(0.05, 0.04, 0.06)), much) == (3, advice.PASSES)
@@ -236,7 +236,7 @@ def test_each_rule_holds_where_it_says_so():
         advise(loss, loss, Regrets(much, none), none, taught, 10, ByMargin("cost", Estimate(1.0, -0.1, 2.0))).rule == 5
     )
     assert {*advice.VERDICTS} == {
-        advice.LOCALLY_OPTIMAL, advice.PASSES, advice.TEACHER, advice.FEATURES, advice.MARGIN,
+        advice.LOCALLY_OPTIMAL, advice.PASSES, advice.REFERENCE, advice.FEATURES, advice.MARGIN,
     }  # fmt: skip
 
 

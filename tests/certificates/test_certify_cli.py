@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import lols
-from lols.certificates.show import beside_teacher
+from lols.certificates.certificate import beside_reference
 from lols.contract.choosing import drawn
 from lols.plots.certificates import regret_figure
 from lols.tasks.parsing.case import parser_examples
@@ -233,8 +233,8 @@ def test_the_regret_to_the_teacher_is_put_into_words(folder):
     assert "worse than its teacher" in worse and "better than its teacher" not in worse
     better = run("certify", folder / "tagger.lols", folder / "tags.conllu", "--reference", "bad").output
     assert "better than its teacher" in better and "worse than its teacher" not in better
-    assert beside_teacher({"value": 0.0, "low": 0.0, "high": 0.0}) == "exactly as good"
-    assert beside_teacher({"value": 0.1, "low": 0.0, "high": 0.2}) == "neither is clearly better"
+    assert beside_reference({"value": 0.0, "low": 0.0, "high": 0.0}) == "exactly as good"
+    assert beside_reference({"value": 0.1, "low": 0.0, "high": 0.2}) == "neither is clearly better"
 
 
 def test_bars_are_drawn_at_the_height_of_their_names(folder):

@@ -52,7 +52,7 @@ class Learning(LinearPolicy):
 def as_own(model):
     """The same model, whose policy is not known to be linear."""
     settings = replace(training_of(model).settings, slack=None)
-    return replace(model, policy=Own(model.space, settings, model.policy))
+    return model.replaced(policy=Own(model.space, settings, model.policy))
 
 
 def numbers(certificate):

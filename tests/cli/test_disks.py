@@ -14,6 +14,7 @@ import pytest
 from lols import LolsError, Tagger
 from lols.io import model_file, whole_file
 from lols.training import trainer
+from lols.training.learning import Learning
 from tests.cli.calling import fine, mistake
 from tests.tasks.tagging.tagger_data import conllu, sentences
 
@@ -42,7 +43,7 @@ def test_a_folder_where_nothing_can_be_written_is_found_before_training(
         return opened(path, flags, *more, **options)
 
     monkeypatch.setattr(whole_file.os, "open", read_only)
-    monkeypatch.setattr(trainer.TrainingRun, "learn", pytest.fail)
+    monkeypatch.setattr(Learning, "take", pytest.fail)
     says = "m.lols: cannot be written: Read-only file system"
     mistake("train", "tagger", data, "-o", tmp_path / "m.lols", says=says)
     words, tags = sentences(12)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import lols
-from lols.engine.compile.store import folder
+from lols.kernels.store import folder
 
 HEAVY = ("torch", "numba", "sklearn", "scipy", "pandas", "pyarrow", "matplotlib")
 SENTENCE = "1\tthe\t_\tDET\t_\t_\t0\t_\t_\t_\n2\tdog\t_\tNOUN\t_\t_\t0\t_\t_\t_\n\n"

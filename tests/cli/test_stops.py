@@ -13,6 +13,7 @@ from lols.io import model_file
 from lols.tasks import choice
 from lols.tasks.registry import ESTIMATORS, Entry
 from lols.training import trainer
+from lols.training.learning import Learning
 from tests.cli.calling import fine, mistake, run
 from tests.tasks.parsing.parser_files import conllu as treebank
 from tests.tasks.parsing.test_parser import grammar
@@ -54,7 +55,7 @@ def train(stop: int | None, *arguments: Any) -> Stops:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(trainer.Trainer.fit.__kwdefaults__, "checkpoint_every", 0.0)
         for owner, name in (
-            (trainer.TrainingRun, "learn"),  # a batch
+            (Learning, "take"),  # a batch
             (choice.Choice, "__call__"),  # the dev score
             (model_file, "write_whole"),  # a checkpoint, the best model so far, the model
             (os, "unlink"),  # what is no longer needed

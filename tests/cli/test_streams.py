@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import lols
-from lols.cli.streams import SPELLED, spelled
+from lols.cli.base import SPELLED, spelled
 from tests.cli.calling import run
 from tests.cli.option_files import write_files
 

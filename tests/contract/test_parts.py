@@ -10,9 +10,9 @@ import pytest
 
 import lols
 from lols import emit, feature
-from lols.contract.digest import digest_functions, source_digest
-from lols.contract.identity import identity_of
+from lols.contract.identity import identity_of, source_digest
 from lols.errors import ConfigurationError, SpaceError
+from lols.kernels.digest import digest_functions
 from lols.specification import Choices, SlowPolicy, SlowSearch
 
 OPTIONS: dict[str, Any] = {"passes": 2, "seed": 1, "progress": False}

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import lols
-from lols.contract.digest import digest_functions
 from lols.contract.task import as_space, as_teacher
 from lols.datasets.worlds import tagging_data, tagging_space
 from lols.errors import ConfigurationError, SpaceError
+from lols.kernels.digest import digest_functions
 
 
 class Tagging(lols.Task):
@@ -377,7 +377,7 @@ def test_columns_that_contradict_each_other_are_refused() -> None:
 FILE = """
 import json
 import lols
-from lols.engine.compile.kernel import compile_seconds
+from lols.kernels.kernel import compile_seconds
 
 class Coin(lols.Task):
     sizes = lols.Sizes(state=2, actions=2, features=1, steps=1)

@@ -199,9 +199,9 @@ def test_options_that_contradict_each_other(options: dict[str, Any], match: str)
 @pytest.mark.uncompiled
 def test_policies_that_draw_at_random_are_refused() -> None:
     model, examples = walk(stop=[0.0], go=[0.0])
-    ties = replace(model, plan=following(0, True))
+    ties = model.replaced(plan=following(0, True))
     with pytest.raises(ConfigurationError, match='use ties="first"'):
         beam_search(ties, examples)
-    several = replace(model, policy=model.policy._replace(chances=np.array([0.5, 1.0])))
+    several = model.replaced(policy=model.policy._replace(chances=np.array([0.5, 1.0])))
     with pytest.raises(ConfigurationError, match="mixture of several"):
         beam_search(several, examples)

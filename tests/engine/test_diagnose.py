@@ -12,9 +12,9 @@ import pytest
 
 import lols
 from lols.contract.user_frames import user_line
-from lols.engine.compile.dual import bind
 from lols.engine.diagnose import diagnose
 from lols.errors import SpaceError
+from lols.kernels.dual import bind
 from tests.contract.test_task import DATA, Tagging
 
 NAMES = {"cat": 1}

@@ -18,10 +18,10 @@ from lols.contract.checks.guards import WORK
 from lols.contract.checks.indices import check_indices
 from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.engine import door
-from lols.engine.compile.dual import bind
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.lock_step import LockStepDriver
 from lols.errors import SpaceError
+from lols.kernels.dual import bind
 from lols.policies import LinearPolicy
 from lols.training.stream import Stream
 from lols.training.trainer import Trainer

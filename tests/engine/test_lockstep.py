@@ -307,7 +307,7 @@ def test_training_in_lock_step_gives_the_very_weights(name: str, data: st.DataOb
     }  # fmt: skip
     fused = lols.train(variant.space, graphs, variant.reference, **options)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lols.training.students.FusedDriver", InLockStep)
+        patch.setattr("lols.policies.linear.FusedDriver", InLockStep)
         lock = lols.train(variant.space, graphs, variant.reference, **options)
     assert contents(lock) == contents(fused)
     if preset == "searn" or (isinstance(learner, lols.LearnerSettings) and learner.slack is not None):

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lols.engine.compile.kernel import kernel
 from lols.engine.ordering import MOST_32, MOST_64, SIGN_32, SIGN_64, ordered
+from lols.kernels.kernel import kernel
 
 KINDS = [(np.float32, np.int32, SIGN_32, MOST_32), (np.float64, np.int64, SIGN_64, MOST_64)]
 

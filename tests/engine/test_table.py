@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lols.contract.hashing import spread
-from lols.engine.compile.kernel import kernel
 from lols.engine.structures import Table
 from lols.engine.table import features_by_row, fill, fixed_table, growing_table, insert, is_fixed, lookup, rehash_kernel
+from lols.kernels.hashing import spread
+from lols.kernels.kernel import kernel
 
 IDS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-3, 3))  # zero among them: an id like any other
 

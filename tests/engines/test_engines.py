@@ -11,7 +11,7 @@ import pytest
 
 import lols
 from lols.engines import InProcess, Processes, Ray, as_engine
-from lols.engines.versions import check_versions, versions
+from lols.engines.ray import check_versions, versions
 from tests.engines.small_problems import dies, dies_once, doubled, refused, slowly
 
 

@@ -10,7 +10,9 @@ import pytest
 import lols
 from lols.engines import Processes, history, searcher, stage_one
 from lols.engines.replica import Replica, Tracked, snapshot
-from lols.engines.searcher import BatchSearcher
+from lols.training.learning import Learning
+from lols.training.loop import Searcher, learn
+from lols.training.sources import source_of
 from tests.engines.small_problems import DATA, SPACE, InParts, Parts, fitted, same
 
 
@@ -103,19 +105,21 @@ def tag_words(search: Any, x: Any) -> list[int]:
 
 def test_a_copy_follows_a_policy_by_its_changes() -> None:
     trainer = lols.Trainer(SPACE, lols.Reference(action=lambda x, y, s: y.tags[s[0]]), batch_size=8)
-    run = trainer.new_run(DATA)
-    with run.driver() as driver:
-        trainer.settle(driver, np.arange(4))
-        run.begin_again()
-        learner = run.student.learner
+    source = source_of(trainer, DATA)
+    learning = Learning(trainer, source.count, source.batch_size(trainer))
+    with Searcher(learning, source) as searcher:
+        searcher.turn_to(source.first, np.arange(4))
+        learner = learning.policy.learner
         assert learner is not None
         copy, tracked = Replica(snapshot(learner.policy())), Tracked(learner.policy())
         sent = []
-        for indices, rounds in run.batches():
-            batch = driver.make_lessons(indices, rounds, learner.policy(), trainer.plan, *run.betas(rounds))
+
+        def before(batch: Any) -> None:
             ids = _ids(batch)
             tracked.before(learner.policy(), ([copy.shared.touched(ids)], [copy.single.touched(ids[:0])]))
-            run.learn(batch)
+
+        searcher._found = before
+        for _ in learn(learning, source, searcher):
             changes = tracked.after(learner.policy())
             assert changes is not None
             copy.apply(changes)
@@ -194,7 +198,8 @@ def test_what_cannot_be_sent_is_named(tmp_path: Any) -> None:
 
 def test_functions_that_differ_on_a_worker_are_refused() -> None:
     trainer = lols.Trainer(SPACE, lols.Reference(action=lambda x, y, s: 0), compiled=False)
-    with trainer.new_run(DATA).driver() as driver:
+    source = source_of(trainer, DATA)
+    with source.driver(trainer.new_policy(), trainer, source.first) as driver:
         signed = driver.portable().signed()
         with pytest.raises(lols.LolsError, match="`start` of the space is not the same on this worker"):
             signed._replace(digest="another").make()
@@ -202,12 +207,13 @@ def test_functions_that_differ_on_a_worker_are_refused() -> None:
 
 def test_bytes_are_counted() -> None:
     trainer = lols.Trainer(SPACE, lols.Reference(action=lambda x, y, s: y.tags[s[0]]), compiled=False)
-    run = trainer.new_run(DATA)
-    with run.driver() as driver:
-        searcher = BatchSearcher(InParts(), driver)
-        trainer.settle(driver, np.arange(4))
-        run.begin_again()
-        for _ in trainer._batches(run, searcher):
+    source = source_of(trainer, DATA)
+    learning = Learning(trainer, source.count, source.batch_size(trainer))
+    with Searcher(learning, source) as searcher:
+        searcher.turn_to(source.first, np.arange(4))
+        searcher.send_to(InParts())
+        by: Any = searcher._by
+        for _ in learn(learning, source, searcher):
             pass
-    assert searcher.batches == 5 * 60
-    assert searcher.received > searcher.history.sent > 0
+    assert by.batches == 5 * 60
+    assert by.received > by.history.sent > 0

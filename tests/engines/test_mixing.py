@@ -20,6 +20,7 @@ from lols.learners.structures import ROUNDS
 from lols.training import mixing
 from lols.training.mixing import LEGS, Mixing, uninterrupted
 from lols.training.order import evened
+from lols.training.sources import source_of
 from tests.engines.small_problems import DATA, SPACE, fitted, same
 
 
@@ -151,8 +152,8 @@ class Began:
     def __init__(self, **options: Any):
         teacher = lols.Reference(action=lambda x, y, s: y.tags[s[0]])
         self.trainer = lols.Trainer(SPACE, teacher, compiled=False, **options)
-        self.run = self.trainer.new_run(DATA)
-        self.learner: Any = self.run.student.learner
+        self.source, self.policy = source_of(self.trainer, DATA), self.trainer.new_policy()
+        self.learner: Any = self.policy.learner
         apply_changes(self.learner, self.changed_by([0, 1])[0])
 
     def changed_by(self, examples: list[int]) -> tuple[LearnerChanges, dict[str, np.ndarray]]:
@@ -160,7 +161,7 @@ class Began:
         learner, indices = self.learner, np.array(examples)
         before, detour = learner.state(), Detour(learner)
         for one in indices:
-            with self.run.driver() as driver:
+            with self.source.driver(self.policy, self.trainer, self.source.first) as driver:
                 at, beta = np.array([one]), np.ones(1)
                 lessons = driver.make_lessons(at, at, learner.policy(), self.trainer.plan, beta, beta).lessons
                 detour.before(lessons)

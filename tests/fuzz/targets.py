@@ -6,7 +6,6 @@ import contextlib
 import json
 import shutil
 import sqlite3
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
@@ -237,7 +236,7 @@ class OptimisedModels(Target):
         super().__init__(folder)
         model = lols.train(small_shop.Shop, small_shop.shops(20), passes=1, progress=False)
         model.save(folder / "shop.lols")
-        replace(model, kept_reference=small_shop.Shop.teacher).save(folder / "kept.lols")
+        model.replaced(kept_reference=small_shop.Shop.teacher).save(folder / "kept.lols")
         for name, program in (("pay", paying.PAYING), ("same", paying.SAME)):
             lols.optimise(program, range(1, 60), minutes=0.002, best_of=1).save(folder / f"{name}.lols")
         self.programs = {"pay": paying.PAYING, "same": paying.SAME}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import pickle
 import re
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -110,7 +109,7 @@ def test_a_kept_heuristic_decides_after_files_and_pickles(tmp_path) -> None:
     path, data = tmp_path / "m.lols", shops(20, seed=9)
     found = lols.optimise(ByNothing, shops(40), minutes=0.01, best_of=1, threads=1)
     assert found.report.kept_heuristic
-    rejected = replace(found.model, kept_reference=None)
+    rejected = found.model.replaced(kept_reference=None)
     heuristic, policy = found.model.reference_losses(data), rejected.losses(data)
     assert policy.mean() > heuristic.mean()
     found.save(path)
@@ -142,7 +141,7 @@ def test_a_kept_heuristic_that_is_not_the_tasks_own_is_asked_for(tmp_path) -> No
 def test_earlier_versions_refuse_files_in_which_the_reference_decides(tmp_path) -> None:
     model = lols.train(Shop, shops(2), passes=1, compiled=False, progress=False)
     for kept, number in ((None, 2), (Shop.teacher, 3)):
-        replace(model, kept_reference=kept).save(tmp_path / "m.lols")
+        model.replaced(kept_reference=kept).save(tmp_path / "m.lols")
         assert read_tensors(tmp_path / "m.lols", "model")[0]["format"] == number
 
 
@@ -165,7 +164,7 @@ def test_a_drawn_instance_that_fails_can_be_drawn_again() -> None:
 def test_samples_of_a_policy_that_is_not_better_do_not_replace_better_plans_of_the_heuristic() -> None:
     report = OptimisationReport((), "x", 2, (), 1.0, kept_heuristic=True)
     learned = lols.train(Shop, shops(2), passes=1, compiled=False, progress=False)
-    found = Optimised(replace(learned, kept_reference=Shop.teacher), Shop.teacher, report)
+    found = Optimised(learned.replaced(kept_reference=Shop.teacher), Shop.teacher, report)
     data = shops(30, seed=4)
     sampled, heuristic = learned.predict(data, best_of=2), learned.reference_outputs(data)
     assert np.any(np.array(sampled) < heuristic) and np.any(np.array(sampled) > heuristic)

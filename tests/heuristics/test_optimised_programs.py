@@ -61,7 +61,7 @@ def test_a_kept_rule_decides_after_files_and_pickles(tmp_path) -> None:
 
 def test_a_picture_says_what_decided(found: Optimised, monkeypatch: pytest.MonkeyPatch) -> None:
     titles: list[str] = []
-    monkeypatch.setattr("lols.heuristics.optimised.side_by_side", lambda draw, pairs, names, path: titles.extend(names))
+    monkeypatch.setattr("lols.heuristics.optimise.side_by_side", lambda draw, pairs, names, path: titles.extend(names))
     kept = copy.copy(found.model)
     kept.kept_reference = True
     for model in (found.model, kept):

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lols.engine.compile import words
-from lols.engine.compile.kernel import kernel
 from lols.io import csv_scan
 from lols.io.csv_file import BAD_BYTE, LinePiece, Scanned, _Scanner
 from lols.io.csv_head import Head
+from lols.kernels import words
+from lols.kernels.kernel import kernel
 
 CELL = st.one_of(
     st.text(st.sampled_from("ab0.é文"), max_size=3),

@@ -17,6 +17,7 @@ from lols.errors import ConfigurationError
 from lols.learners.settings import LearnerSettings
 from lols.learners.updates import invariant_step
 from lols.specification import Lesson
+from lols.training.sources import source_of
 from tests.engine.random_space import VARIANTS, random_data
 from tests.engine.twin import lessons_of, weights_by_feature
 from tests.learners.learner_cases import (
@@ -298,10 +299,10 @@ def test_scaled_lessons_can_be_learned_from_again() -> None:
     trainer = lols.Trainer(
         variant.space, variant.reference, learner=LearnerSettings(margin="cost", scale=0.01), passes=1
     )
-    run = trainer.new_run(data)
-    with run.driver() as driver:
+    source, policy = source_of(trainer, data), trainer.new_policy()
+    with source.driver(policy, trainer, source.first) as driver:
         few = np.arange(6)
-        lessons = driver.make_lessons(few, few, run.student.rolling_policy(), trainer.plan, *run.betas(few)).lessons
+        lessons = driver.make_lessons(few, few, policy.asked, trainer.plan, np.ones(6), np.ones(6)).lessons
         before = lessons.slots.costs.copy()
         trainer.new_learner().learn(lessons)
         assert np.array_equal(lessons.slots.costs, before)

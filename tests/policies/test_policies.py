@@ -13,8 +13,9 @@ import pytest
 import lols
 from lols.errors import ConfigurationError, LolsError, ModelFileError, SpaceError
 from lols.io.model_file import read_tensors, write_tensors
-from lols.policies import LinearPolicy, Policy, States
+from lols.policies import LinearPolicy, OwnPolicy, States
 from lols.training import trainer
+from lols.training.learning_state import LearningState
 from lols.training.stream import Stream
 from tests.engine.random_space import ACTIONS, VARIANTS, random_data
 
@@ -100,7 +101,7 @@ def test_states_are_read_where_they_are(threads: int, monkeypatch: pytest.Monkey
 
 
 def test_a_policy_of_ones_own_learns_and_is_followed() -> None:
-    assert isinstance(Plain(), Policy)
+    assert isinstance(Plain(), OwnPolicy)
     untrained, found = Plain(), []
     model = train(Plain(), passes=10, after_pass=lambda number, model: found.append(model.evaluate(DATA)))
     assert model.policy.updates == 10 * 3 and model.report["rounds"] == 120
@@ -173,17 +174,17 @@ def test_a_run_that_was_interrupted_resumes_bit_for_bit(make: Any, tmp_path: Pat
     options: dict[str, Any] = {"beta": "auto"}
     expected = train(make(), **options)
     files: dict[str, Any] = {"checkpoint": tmp_path / "run.checkpoint", "checkpoint_every": 0, "resume": True}
-    save = trainer.TrainingRun.save
+    save = trainer.write_checkpoint
     for stop in (2, 3, 1):
 
-        def counted(run: Any, *arguments: Any, left: list[int] = [stop]) -> None:  # noqa: B006
-            save(run, *arguments)
+        def counted(*arguments: Any, left: list[int] = [stop]) -> None:  # noqa: B006
+            save(*arguments)
             left[0] -= 1
             if left[0] == 0:
                 raise Interrupted
 
         with pytest.MonkeyPatch.context() as patch, pytest.raises(Interrupted):
-            patch.setattr(trainer.TrainingRun, "save", counted)
+            patch.setattr(trainer, "write_checkpoint", counted)
             train(make(), **options, **files)
     resumed = train(make(), **options, **files)
     one, other = (model.contents()[1] for model in (expected, resumed))
@@ -219,8 +220,9 @@ def test_contradictions_are_told(policy: Any, options: dict[str, Any], message: 
 
 
 def test_linear_learners_things_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match="leave out policy, or use fit"):
-        Stream(lols.Trainer(SPACE, TEACHER, policy=Plain(), batch_size=2))
+    trainer = lols.Trainer(SPACE, TEACHER, policy=Plain(), batch_size=2)
+    with pytest.raises(ConfigurationError, match="only the linear learner goes on from a state"):
+        Stream(trainer, LearningState(lols.Trainer(SPACE, TEACHER).new_learner()))
     with pytest.raises(ConfigurationError, match="slack needs the fused driver"):
         LinearPolicy(SPACE, lols.LearnerSettings(slack=0.0))
     weights = LinearPolicy(SPACE, compiled=False).frozen()

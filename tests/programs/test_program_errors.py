@@ -14,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lols
+from lols.datasets.worlds import tagging_space
 from lols.errors import ConfigurationError, SpaceError
+from lols.policies import LinearPolicy
 from lols.programs.choices import ActionChoices
 from lols.programs.feature_ids import Ids, feature_id
 
@@ -250,7 +252,7 @@ def test_options_that_do_nothing_are_refused():
         ({"threads": 2}, "threads has no effect"),
         ({"reference": lols.Reference(action=lambda x, y, s: 0)}, "reference has no effect"),
         ({"learner": lols.LearnerSettings(slack=0.5)}, "slack has no effect"),
-        ({"policy": object()}, "policy has no effect"),
+        ({"policy": LinearPolicy(tagging_space(3), compiled=False)}, "policy has no effect"),
     ):
         with pytest.raises(ConfigurationError, match=reason):
             train(lambda search, x: teach(search, x), **options)

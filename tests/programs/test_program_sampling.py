@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -55,7 +54,7 @@ def test_a_kept_reference_decides_before_and_after_it_was_in_a_file(trained, tmp
     kept.kept_reference = True
     assert "decides by its reference" in repr(kept)
     kept.save(tmp_path / "m.lols")
-    of_space = replace(space, kept_reference=TEACHERS["bad"])
+    of_space = space.replaced(kept_reference=TEACHERS["bad"])
     for model in (kept, lols.load(tmp_path / "m.lols", program.program)):
         assert model.predict(FEW) == program.reference_outputs(FEW) == space.reference_outputs(FEW, TEACHERS["bad"])
         assert model.losses(FEW).tolist() == program.reference_losses(FEW).tolist()
@@ -68,7 +67,7 @@ def test_a_kept_reference_decides_before_and_after_it_was_in_a_file(trained, tmp
 
 
 def test_what_a_kept_reference_of_a_space_does_not_have(trained, tmp_path):
-    kept = replace(trained[0], kept_reference=TEACHERS["bad"])
+    kept = trained[0].replaced(kept_reference=TEACHERS["bad"])
     assert "decides by its reference" in repr(kept)
     for use in (kept.scores, lambda data: lols.certify(kept, data, TEACHERS["bad"]), kept.learn_one):
         with pytest.raises(ConfigurationError, match="decides by its reference"):

@@ -211,5 +211,5 @@ def test_a_program_goes_on_from_its_own_models_only():
     with pytest.raises(ConfigurationError, match="start was trained with other labels"):
         lols.train(lols.Program(tagging().run, labels=["a", "b", "c", "d"]), DATA, start=first, **OPTIONS)
     model = lols.train(SPACE, DATA, TEACHERS["optimal"], **OPTIONS)
-    with pytest.raises(ConfigurationError, match="start is of type OnlineModel: give a model of this program"):
+    with pytest.raises(ConfigurationError, match="start is of type Model: give a model of this program"):
         lols.train(tagging(), DATA, start=model, **OPTIONS)

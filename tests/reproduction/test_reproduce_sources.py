@@ -14,10 +14,9 @@ import pytest
 from lols.datasets import intrusion
 from lols.errors import ConfigurationError, LolsError
 from lols.io.costs import read_cost_matrix, read_label_map
-from lols.reproduction import sources
-from lols.reproduction.data import public
+from lols.reproduction import data
+from lols.reproduction.data import SOURCES, Source, cache_folder, download, find, public
 from lols.reproduction.plan import TABLES
-from lols.reproduction.sources import SOURCES, Source, cache_folder, download, find
 
 CONTENT = b"one,normal.\ntwo,smurf.\n"
 
@@ -33,7 +32,7 @@ def known(tmp_path, monkeypatch):
         "small.csv.gz", "a small set", "none", "https://example.org/", hashlib.sha256(CONTENT).hexdigest(),
         origin.as_uri(),
     )  # fmt: skip
-    monkeypatch.setitem(sources.SOURCES, source.file, source)
+    monkeypatch.setitem(data.SOURCES, source.file, source)
     return source
 
 
@@ -100,9 +99,9 @@ def test_a_cache_that_cannot_be_written(known, tmp_path, monkeypatch):
 def test_where_the_cache_is(monkeypatch):
     monkeypatch.delenv("LOLS_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    monkeypatch.setattr(sources.sys, "platform", "linux")
+    monkeypatch.setattr(data.sys, "platform", "linux")
     assert cache_folder() == Path("/somewhere/lols")
-    monkeypatch.setattr(sources.sys, "platform", "darwin")
+    monkeypatch.setattr(data.sys, "platform", "darwin")
     assert cache_folder().parts[-3:] == ("Library", "Caches", "lols")
 
 
@@ -117,7 +116,7 @@ def test_a_corpus_of_ones_own_is_run_if_it_is_there(known, tmp_path, monkeypatch
     for spec in TABLES.values():
         if not spec.name.endswith("-ptb"):
             for file in spec.files:
-                monkeypatch.setitem(sources.SOURCES, file, SOURCES[file]._replace(sha256=known.sha256))
+                monkeypatch.setitem(data.SOURCES, file, SOURCES[file]._replace(sha256=known.sha256))
                 (tmp_path / file.removesuffix(".gz")).write_bytes(CONTENT)
     assert [place.spec.name for place in public(["table4"], tmp_path)] == ["table4", "table4-ewt"]
     for file in TABLES["table4-ptb"].files:

@@ -60,10 +60,13 @@ def test_evaluate(model, folder):
 def test_explain(model, folder):
     found = values("explain", model, folder / "train.txt", "--line", 4)
     assert found["line"] == 4 and found["lines"] == 20 and found["loss"] == 0.0
-    assert [next(a["action"] for a in step if a["taken"]) for step in found["steps"]] == [
+    assert [decision["taken"] for decision in found["decisions"]] == [
+        decision["reference"] for decision in found["decisions"]
+    ]
+    assert [next(a["action"] for a in step if a["taken"]) for step in found["steps"]] == [  # until 0.4
         "end", "inside", "inside", "end", "inside", "inside", "inside", "inside", "end",
     ]  # fmt: skip
-    other = found["steps"][0][1]
+    other = found["decisions"][0]["actions"][1]
     assert other["cost"] >= 1.0 and other["loss"] == found["loss"] + other["cost"]
     printed = run("explain", model, folder / "train.txt", "--line", 4).stdout
     assert "Line 4 of 20 in" in printed and "→  end" in printed and "cost: how much more" in printed

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import lols
-from lols.tasks.base import Estimator
+from lols.tasks.base import BaseEstimator
 from lols.tasks.registry import ESTIMATORS, estimator
 from tests.tasks.fourth_task import Spacing
 from tests.tasks.shared_models import (
@@ -168,7 +168,7 @@ CALLS_ANOTHER = {"learn_one", "predict_one", "score", "fit_read", "predict_proba
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_method_that_learns_or_predicts_takes_part(name: str) -> None:
-    kind: type[Estimator] = estimator(name)
+    kind: type[BaseEstimator] = estimator(name)
     names = [each for each in dir(kind) if each.startswith(METHODS) and each not in CALLS_ANOTHER]
     methods = {each: getattr(kind, each) for each in names if callable(getattr(kind, each))}
     neither = [each for each, method in methods.items() if not hasattr(method, "__wrapped__")]

@@ -89,7 +89,7 @@ def model(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:  # n
 def forged(model: Path, path: Path, forge: Callable[[Described], Any], tensors: Any = None) -> Path:
     """A copy with another description."""
     header, arrays = read_tensors(model, "model")
-    config, tokenizer = strings_of("network.encoder", arrays)
+    config, tokenizer = strings_of("task.network.encoder", arrays)
     described = json.loads(config)
     forge(described)
     made = string_tensors("network.encoder", [json.dumps(described), tokenizer])

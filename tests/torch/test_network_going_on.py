@@ -12,7 +12,7 @@ import torch
 
 import lols
 from lols.errors import ConfigurationError
-from lols.policies import Policy
+from lols.policies import OwnPolicy
 from tests.torch.small_networks import DATA, SPACE, TEACHERS, UNSEEN, make_policy, train
 from tests.torch.test_neural_estimators import SMALL, TAGGED, TAGS, TREES, WORDS
 
@@ -166,7 +166,7 @@ def test_a_model_of_ones_own_learns_on(tmp_path: Path) -> None:
     went_on = lols.train(SPACE, DATA, TEACHERS["bad"], start=model, passes=6, batch_size=8, compiled=False)
     assert weights(model.policy) == old and went_on.evaluate(UNSEEN) < before / 2
     for _ in range(6):
-        model.partial_fit(DATA, *([TEACHERS["bad"]] if "_stream" not in vars(model) else []))
+        model.partial_fit(DATA, *([TEACHERS["bad"]] if model._going_on is None else []))
     assert model.evaluate(UNSEEN) < before / 2
     assert model.about["examples"] == 6 * len(DATA)
     loaded = lols.load(tmp_path / "m.lols", SPACE, policy=make_policy(steps=2), compiled=False)
@@ -195,7 +195,7 @@ def test_a_policy_without_onward_says_what_it_lacks() -> None:
         def update(self, states: Any, costs: np.ndarray, weights: np.ndarray) -> None:
             pass
 
-    fixed: Policy = Fixed()
+    fixed: OwnPolicy = Fixed()
     model = train(fixed, passes=1)
     with pytest.raises(ConfigurationError, match="a Fixed cannot learn on: give it a method `onward`"):
         model.partial_fit(DATA, TEACHERS["bad"])

@@ -217,21 +217,22 @@ def test_a_parse_is_explained_with_the_costs_of_the_specification(parser: lols.P
     sentence, tree = TAGGED[20], TREES[20]
     shown = explain_parse(parser, sentence, tree, roll_out="learned")
     assert [word.relation for word in shown.words] == [relation for _, relation in parser.predict_one(sentence)]
-    given = {step.arc.dependent: step.arc.relation for step in shown.steps if step.arc is not None}
+    arcs = [step.state["arc"] for step in shown.decisions]
+    given = {arc["dependent"]: arc["relation"] for arc in arcs if arc is not None}
     assert all(shown.words[place - 1].relation == relation for place, relation in given.items())
     corpus = parser._corpus([sentence])
     trees = taught(parser.task_, *checked_trees([sentence], [tree]), corpus.offsets).trees
     examples = parser.task_.examples(corpus, trees)
     costs = lols.rollout_costs(parser.model_, parser.task_.space, examples, parser.task_.reference("optimal"), beta=0.0)
-    for k, step in enumerate(shown.steps):
+    for k, step in enumerate(shown.decisions):
         legal = costs.costs[k][np.isfinite(costs.costs[k])]
-        assert sorted(move.loss for move in step.moves) == pytest.approx(sorted(legal))
+        assert sorted(move.loss for move in step.actions) == pytest.approx(sorted(legal))
 
 
 def test_a_tagging_is_explained() -> None:
     tagger = lols.Tagger(**SMALL).fit(WORDS, TAGS)
     shown = explain_sentence(tagger, WORDS[20], ["DET", "DET", "VERB", "DET", "NOUN"], roll_out="learned")
-    assert [decision.predicted for decision in shown.decisions] == tagger.predict_one(WORDS[20])
+    assert [decision.taken.action for decision in shown.decisions] == tagger.predict_one(WORDS[20])
     assert shown.loss == 1.0
 
 

@@ -13,7 +13,7 @@ from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.errors import ConfigurationError
 from lols.training.adaptive import RECENT, AdaptiveBeta
 from lols.training.algorithms import PRESETS, Algorithm, algorithm, explain, schedules, searn_alpha
-from lols.training.schedules import Constant, Geometric, Linear, schedule
+from lols.training.schedules import Constant, Geometric, LinearSchedule, schedule
 
 # --- presets ----------------------------------------------------------------------------------------------------------
 
@@ -172,14 +172,18 @@ def test_dagger_takes_a_beta_for_its_roll_in_or_says_why_not() -> None:
 
 
 def test_schedules_are_read_from_numbers_and_words_and_print_as_they_are_read() -> None:
-    for text, made in (("0.5", Constant(0.5)), ("linear:1:0.25", Linear(1, 0.25)), ("geometric:0.01", Geometric(0.01))):
+    for text, made in (
+        ("0.5", Constant(0.5)),
+        ("linear:1:0.25", LinearSchedule(1, 0.25)),
+        ("geometric:0.01", Geometric(0.01)),
+    ):
         assert schedule(text) == made and str(made) == text and schedule(made) is made
 
 
 def test_a_schedule_gives_the_probability_of_the_reference_in_every_round() -> None:
     rounds = np.array([0, 1, 2, 10])
     assert Constant(0.3)(rounds, 11).tolist() == [0.3] * 4
-    assert Linear(1.0, 0.5)(rounds, 11).tolist() == [1.0, 0.95, 0.9, 0.5]
+    assert LinearSchedule(1.0, 0.5)(rounds, 11).tolist() == [1.0, 0.95, 0.9, 0.5]
     assert Geometric(0.5)(rounds, 11).tolist() == [1.0, 0.5, 0.25, 0.5**10]
 
 

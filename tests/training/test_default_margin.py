@@ -58,4 +58,4 @@ def test_a_stream_settles_by_its_first_example() -> None:
     trainer = lols.Trainer(Shop, batch_size=4, compiled=False)
     stream = Stream(trainer)
     stream.learn(lols.Examples(Shop, shops(8)))
-    assert stream.learner.settings.margin == "cost" and stream.learner.settings.scale not in (None, 1.0)
+    assert stream.learning.policy.settings.margin == "cost" and stream.learning.policy.settings.scale not in (None, 1.0)

@@ -115,17 +115,17 @@ class Interrupted(Exception):
 
 def interrupted_after(batches: int, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
     """Train, but stop after some batches, the checkpoint of the last of which was written."""
-    save, done = trainer.TrainingRun.save, 0
+    save, done = trainer.write_checkpoint, 0
 
-    def counted(run: trainer.TrainingRun, *arguments: Any) -> None:
+    def counted(*arguments: Any) -> None:
         nonlocal done
-        save(run, *arguments)
+        save(*arguments)
         done += 1
         if done == batches:
             raise Interrupted
 
     with monkeypatch.context() as patch:
-        patch.setattr(trainer.TrainingRun, "save", counted)
+        patch.setattr(trainer, "write_checkpoint", counted)
         with pytest.raises(Interrupted):
             train(**options)
 

@@ -14,8 +14,8 @@ from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.io.model_file import read_tensors
 from lols.io.sparse import unpack
 from lols.learners.learner import Learner
-from lols.training.algorithms import algorithm
-from lols.training.mixture import PolicyMixture
+from lols.policies.mixture import PolicyMixture
+from lols.training.algorithms import algorithm, searn_alpha
 
 SPACE = tagging_space(labels=4)
 TEACHER = tagging_references()["optimal"]
@@ -35,7 +35,7 @@ def model() -> lols.Model:
 
 def after_passes(passes: int, **options: Any) -> PolicyMixture:
     """The mixture's weights alone, without any training."""
-    mixture = PolicyMixture(algorithm("searn", **options), passes * COUNT)
+    mixture = PolicyMixture(searn_alpha(algorithm("searn", **options), passes * COUNT))
     learner = Learner(lols.LearnerSettings(), 4, compiled=False)
     for _ in range(passes):
         mixture.begin(learner)
@@ -61,7 +61,7 @@ def test_the_weight_of_a_pass_is_what_it_took_over_times_what_later_passes_left(
 
 
 def test_the_reference_weighs_one_half_midway_by_default() -> None:
-    mixture = PolicyMixture(algorithm("searn"), 4 * COUNT)
+    mixture = PolicyMixture(searn_alpha(algorithm("searn"), 4 * COUNT))
     learner, weights = Learner(lols.LearnerSettings(), 4, compiled=False), []
     for _ in range(4):
         mixture.begin(learner)

@@ -32,8 +32,8 @@ from lols.bandit.walk import EXPLOIT, WalkPlan
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space, as_teacher
 from lols.contract.whole_numbers import check_whole
-from lols.engine.compile.kernel import DISABLED
 from lols.errors import ConfigurationError, LolsError, shown
+from lols.kernels.kernel import DISABLED
 from lols.learners.settings import LearnerSettings
 
 REMEMBERED = 100_000  # entries of the default log, in memory

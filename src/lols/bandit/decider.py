@@ -33,17 +33,18 @@ from lols.bandit.walk import (
     walk_kernel,
 )
 from lols.contract.examples import Examples
-from lols.contract.hashing import mix, unit
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space, as_teacher
-from lols.engine.compile.dual import bind
-from lols.engine.compile.kernel import Kernel
+from lols.engine.calls import bind_space
 from lols.engine.door import look_over
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.mistakes import explain
 from lols.engine.lessons import predicted_costs
 from lols.engine.memory import make_batch, make_scratch, state_type
 from lols.engine.structures import CODE, NO_ACTIONS, FrozenPolicy, Scratch, Slots
+from lols.kernels.dual import bind
+from lols.kernels.hashing import mix, unit
+from lols.kernels.kernel import Kernel
 
 BY_REFERENCE = WalkPlan(REFERENCE, 0, 0.0, 0.0, 0, 1.0)
 ROOMS = 1000  # the most sizes of objects to keep memory for
@@ -92,7 +93,7 @@ class Decider:
         self.space = as_space(space)
         self.reference = as_teacher(reference, self.space)
         self.compiled, self._unchecked = compiled, checks
-        functions = bind("Space", self.space.functions(), self.space.name)
+        functions = bind_space(self.space)
         self._bound = functions, bind("Reference", self.reference.functions())
         self._encode = OneByOne(self.space)
         self._retracer = Retracer(self.space, compiled=compiled)

@@ -8,11 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.contract.examples import Examples
-from lols.contract.hashing import mix
 from lols.contract.space import Reference, SearchSpace
-from lols.engine.compile.dual import bind, step
-from lols.engine.compile.kernel import Kernel
-from lols.engine.compile.layout import Struct
+from lols.engine.calls import bind_space, step
 from lols.engine.door import admit
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.mistakes import explain
@@ -23,6 +20,10 @@ from lols.engine.search import Search, begin, find_legal, turn_to
 from lols.engine.structures import AT_EXAMPLE, AT_STEP, CODE, TEACHER, FrozenPolicy, Lessons, Plan, following
 from lols.engine.teacher import teacher_action
 from lols.errors import ConfigurationError, LolsError
+from lols.kernels.dual import bind
+from lols.kernels.hashing import mix
+from lols.kernels.kernel import Kernel
+from lols.kernels.layout import Struct
 from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
 
@@ -150,7 +151,7 @@ class LogFollower:
             )
         self.policy = target
         functions = self.reference.functions() if self.reference is not None else {}
-        self._bound = bind("Space", space.functions(), space.name), bind("Reference", functions)
+        self._bound = bind_space(space), bind("Reference", functions)
 
     def __call__(self, ids: Sequence[Any], objects: Sequence[Any], trails: Sequence[np.ndarray]) -> Followed:
         """Follow trails, each for its object; errors name the decision by its id."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lols.errors import LolsError
-from lols.training.students_t import t_quantile
+from lols.training.t_distribution import t_quantile
 
 FEW = 30.0  # effective rounds below which an interval is unreliable
 THIN = 0.01  # the same as a share of all rounds

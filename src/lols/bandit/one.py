@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from lols.contract.arrays import NO_ITEMS, Ragged, Scalar, view
+from lols.contract.arrays import NO_ITEMS
 from lols.contract.examples import Examples
 from lols.contract.records import record_class
 from lols.contract.space import Reference, SearchSpace
-from lols.engine.compile.dual import Bound
 from lols.engine.door import admit
 from lols.engine.structures import Data
+from lols.kernels.dual import Bound
+from lols.kernels.layout import Ragged, Scalar, view
 
 MOST = 256  # sizes of objects whose memory each thread keeps
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from lols._version import __version__
 from lols.bandit.settings import BanditSettings
-from lols.contract.hashing import mix, unit
 from lols.engine.structures import FILLED, TURNS, FrozenPolicy, Sketched
 from lols.engine.table import distinct, features_by_row, fill, fixed_table, growing_table, is_fixed
 from lols.errors import ModelFileError
 from lols.io.model_file import read_tensors, write_tensors
+from lols.kernels.hashing import mix, unit
 from lols.learners.settings import LearnerSettings
 from lols.learners.sketch import columns_of, make_sketches, settled, still
 

@@ -12,8 +12,7 @@ from lols.bandit.one import MOST, OneByOne, admitted
 from lols.bandit.seen import Seen
 from lols.contract.examples import Examples
 from lols.contract.space import SearchSpace
-from lols.engine.compile.dual import bind, step
-from lols.engine.compile.kernel import Kernel
+from lols.engine.calls import bind_space, step
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.mistakes import explain
 from lols.engine.lessons import lessons_of, make_slots, write_features
@@ -22,6 +21,7 @@ from lols.engine.policy import gather
 from lols.engine.search import Search, begin, find_legal, turn_to
 from lols.engine.structures import AT_STEP, CODE, Lessons, Scratch, following
 from lols.errors import LolsError
+from lols.kernels.kernel import Kernel
 
 MISFIT = 101  # an error code besides the engine's: the actions do not belong to this object
 FOLLOWING = following(0, False)
@@ -69,7 +69,7 @@ class Retracer:
 
     def __init__(self, space: SearchSpace, *, every: bool = True, brief: bool = False, compiled: bool = True):
         self.space, self.every, self.brief, self.compiled = space, every, brief, compiled
-        self._bound = bind("Space", space.functions(), space.name)
+        self._bound = bind_space(space)
         self._encode = OneByOne(space)
         self._memories = threading.local()
 

@@ -14,11 +14,11 @@ from lols.bandit.estimates import estimate
 from lols.bandit.policy import CURRENT, FINAL, KEPT, MEMBER, arrays_of, weights_of
 from lols.bandit.seen import Seen
 from lols.bandit.settings import BAG, BanditSettings
-from lols.contract.hashing import mix, unit
 from lols.contract.space import SearchSpace
-from lols.engine.compile.ahead import prepare_all
 from lols.engine.lessons import predicted_costs
 from lols.engine.structures import FrozenPolicy, Lessons
+from lols.kernels.ahead import prepare_all
+from lols.kernels.hashing import mix, unit
 from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
 from lols.learners.sketch import settled

@@ -6,16 +6,17 @@ import math
 
 import numpy as np
 
-from lols.contract.hashing import mix, unit
-from lols.engine.compile.dual import dual, has, step
-from lols.engine.compile.kernel import Kernel
-from lols.engine.compile.layout import Struct
+from lols.engine.calls import step
 from lols.engine.lessons import write_features
 from lols.engine.policy import cheapest, gather, new_policy, score
 from lols.engine.search import Search, begin, find_legal, instance, turn_to
 from lols.engine.structures import AT_STEP, CODE, FILLED, NO_ACTIONS, TEACHER, TIE, TOO_MANY_STEPS, Plan, following
 from lols.engine.table import lookup
 from lols.engine.teacher import teacher_action
+from lols.kernels.dual import dual, has
+from lols.kernels.hashing import mix, unit
+from lols.kernels.kernel import Kernel
+from lols.kernels.layout import Struct
 from lols.learners.sketch import peek, spread_of
 
 EXPLOIT, REFERENCE, EXPLORE, RANDOMISED = 0, 1, 2, 3  # the modes of a walk

@@ -23,10 +23,10 @@ SMALL = 0.05
 HALF = 0.5
 LOCALLY_OPTIMAL = "locally optimal"
 PASSES = "more passes would help"
-TEACHER = "the teacher is the bottleneck"
+REFERENCE = "the teacher is the bottleneck"
 FEATURES = "the features are the bottleneck"
 MARGIN = "the margin stands in the way"
-VERDICTS = (LOCALLY_OPTIMAL, PASSES, TEACHER, FEATURES, MARGIN)
+VERDICTS = (LOCALLY_OPTIMAL, PASSES, REFERENCE, FEATURES, MARGIN)
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Advice:
 
 def advise(
     loss: Estimate,
-    teacher: Estimate,
+    reference: Estimate,
     own: Regrets,
     retrained: Estimate,
     training: Training,
@@ -71,9 +71,9 @@ def advise(
     """Apply the rules.
 
     `own` are the regrets under roll-outs by the policy itself; `retrained` is the part of them that policies avoid
-    which are fitted on the costs of training; `teacher` is the teacher's loss; `fitted` is the number of examples that
-    policies of the same class were fitted on; `by_margin` is what those with another margin avoid beyond `retrained`,
-    if that was tried.
+    which are fitted on the costs of training; `reference` is the loss of the teacher; `fitted` is the number of
+    examples that policies of the same class were fitted on; `by_margin` is what those with another margin avoid beyond
+    `retrained`, if that was tried.
 
     >>> from lols.training.algorithms import LOLS
     >>> from lols.learners.settings import LearnerSettings
@@ -99,7 +99,7 @@ def advise(
         return Advice(rule, PASSES, f"More passes would help: {words}; train longer, or on more data like this.")
     if rule == 4:
         words = f"a policy of the same class avoids {gain}, which the costs of its training do not show"
-        return Advice(rule, TEACHER, f"The teacher is the bottleneck: {words}; {_way_out(training, teacher)}.")
+        return Advice(rule, REFERENCE, f"The teacher is the bottleneck: {words}; {_way_out(training, reference)}.")
     words = (
         f"with hindsight, changing single decisions would save {own.hindsight.value:.3g}, but no policy of the same "
         f"class, fitted on {fitted:,} other examples, did much better"
@@ -115,12 +115,12 @@ def _rule(loss: Estimate, own: Regrets, retrained: Estimate, training: Training,
         return 6
     if not own.substantial:
         return 5
-    if not training.taught:
+    if not training.uses_reference:
         return 2
     return 3 if retrained.positive and retrained.value >= HALF * own.in_class.value else 4
 
 
-def _way_out(training: Training, teacher: Estimate) -> str:
+def _way_out(training: Training, reference: Estimate) -> str:
     """How to depend less on the teacher."""
     ways = []
     if training.beta_in > 0.0:
@@ -129,4 +129,4 @@ def _way_out(training: Training, teacher: Estimate) -> str:
         ways.append("roll out with a mixture (lols)")
     elif training.beta > 0.0:
         ways.append(f"lower β (now {training.beta:.2g})")
-    return " and ".join(ways) + (", or find a better teacher" if teacher.value > 0.0 else "")
+    return " and ".join(ways) + (", or find a better teacher" if reference.value > 0.0 else "")

@@ -22,12 +22,12 @@ from lols.contract.space import Reference
 from lols.contract.task import as_teacher
 from lols.contract.threads import Threads
 from lols.engine.drivers.fused import FusedDriver
-from lols.engine.drivers.lock_step import ROOM, LockStepDriver
-from lols.engine.structures import FrozenPolicy, following
+from lols.engine.structures import following
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.settings import LearnerSettings
-from lols.tasks.case import Case, Naming
-from lols.tasks.verbs import FileVerbs
+from lols.tasks.base import BaseEstimator
+from lols.tasks.case import Case
+from lols.tasks.problem import Naming
 from lols.training.model import Model
 from lols.training.progress import Progress
 
@@ -96,7 +96,7 @@ def certify(
             raise ConfigurationError("reference is a name, but the model is of your own space: give a lols.Reference")
         case = _case(model, objects, as_teacher(reference, model.space), limit, seed, names)
     else:
-        if not isinstance(model, FileVerbs):
+        if not isinstance(model, BaseEstimator):
             raise ConfigurationError(f"{type(model).__name__}: certify a lols.Model, or a trained estimator of lols")
         if isinstance(reference, Reference) or names is not None:
             raise ConfigurationError("an estimator has its own teachers and action names: name one of its teachers")
@@ -156,29 +156,29 @@ def certify_case(
     follow = following(model.plan.seed, False)
     separate = _separate(training)
     with (
-        _driver(case, threads) as driver,
+        model.driver(examples, case.reference, threads=threads) as driver,
         Progress(progress, (2 + (separate is not None)) * int(examples.steps.sum()), "certifying", "steps") as bar,
     ):
-        teacher_loss = driver.losses(driver.follow_teacher(follow, model.policy), model.policy)
+        reference_loss = driver.losses(driver.follow_teacher(follow, model.policy), model.policy)
         each: dict[str, Any] = {"seed": seed, "bar": bar}
         own = collect_deviations(model, driver, case.reference, training.deviating("learned", "learned"), **each)
         taken, loss = _followed(model, driver, own)
         whole = int(examples.steps.sum())
-        taught = collect_deviations(
+        by_reference = collect_deviations(
             model, driver, case.reference, training.deviating("learned", "reference"), **each, done=whole
         )
-        _check_same(own, taught)
+        _check_same(own, by_reference)
         shown = None
         if separate is not None:
             chosen = training.deviating(*separate)
             shares: dict[str, Any] = {"beta": training.beta or 0.0, "beta_in": training.beta_in}
             shown = collect_deviations(model, driver, case.reference, chosen, **each, **shares, done=2 * whole)
         bar.say("fitting")
-        hindsight, by_teacher = own.regrets(taken), taught.regrets(taken)
+        hindsight, reference_regrets = own.regrets(taken), by_reference.regrets(taken)
         better = own.choices(model.policy, best=True)
         fit = crossed(own, taken, model.policy, training, seed)
         in_class = hindsight - own.regrets(fit.actions(own, taken))
-        trained, trained_taken = _trained(own, taught, shown, taken, model, training)
+        trained, trained_taken = _trained(own, by_reference, shown, taken, model, training)
 
         def fit_of(training: Training) -> Crossed:
             return crossed(trained, trained_taken, model.policy, training, seed)
@@ -191,13 +191,13 @@ def certify_case(
             (other.settings.margin, hindsight - own.regrets(fit_of(other).actions(own, taken)) - retrained)
             for other in _other_margins(trained, training, int(examples.steps.max()))
         ]
-    sums = [own.by_example(values) for values in (hindsight, in_class, by_teacher)]
-    columns = [loss, teacher_loss, loss - teacher_loss, *sums[:2]]
+    sums = [own.by_example(values) for values in (hindsight, in_class, reference_regrets)]
+    columns = [loss, reference_loss, loss - reference_loss, *sums[:2]]
     columns += [trained.by_example(values) for values in (trained_hindsight, trained_gain)]
     columns.append(own.by_example(retrained))
     beta = training.beta
     if beta is not None:
-        columns.append(beta * (loss - teacher_loss) + (1.0 - beta) * sums[1])
+        columns.append(beta * (loss - reference_loss) + (1.0 - beta) * sums[1])
         columns.append(beta * sums[2] + (1.0 - beta) * sums[0])
     margin, gain = max(others, key=lambda other: float(other[1].sum()), default=("", np.zeros_like(hindsight)))
     columns.append(own.by_example(gain))
@@ -235,14 +235,6 @@ def certify_case(
     )
 
 
-def _driver(case: Case, threads: Threads) -> FusedDriver:
-    """A driver for the examples of a case."""
-    model, how = case.model, dict[str, Any](threads=threads, compiled=case.model.compiled)
-    if isinstance(model.policy, FrozenPolicy):
-        return FusedDriver(model.space, case.examples, case.reference, **how)
-    return LockStepDriver(model.space, case.examples, case.reference, **how, room=getattr(model.policy, "room", ROOM))
-
-
 def _followed(model: Model, driver: FusedDriver, own: Deviations) -> tuple[np.ndarray, np.ndarray]:
     """The actions of the policy on all examples, and its losses.
 
@@ -254,26 +246,26 @@ def _followed(model: Model, driver: FusedDriver, own: Deviations) -> tuple[np.nd
     return predictions.all_actions(), driver.losses(predictions, model.policy)
 
 
-def _check_same(own: Deviations, taught: Deviations) -> None:
+def _check_same(own: Deviations, by_reference: Deviations) -> None:
     """Raise an error if a policy went to other states when it was followed again."""
-    if not (isinstance(own, OwnDeviations) and isinstance(taught, OwnDeviations)):
+    if not (isinstance(own, OwnDeviations) and isinstance(by_reference, OwnDeviations)):
         return
-    if not np.array_equal(own.taken, taught.taken):
+    if not np.array_equal(own.taken, by_reference.taken):
         raise LolsError("the policy decides differently if it is asked again: its costs must depend on the state alone")
 
 
 def _notes(model: Model) -> tuple[str, ...]:
     """What cannot be known of a policy that is not linear."""
-    if isinstance(model.policy, FrozenPolicy) or own_ways(model.policy, LearnerSettings("hinge", "adagrad")):
+    if model.decides.has_weights or own_ways(model.policy, LearnerSettings("hinge", "adagrad")):
         return ()
-    kind = type(model.policy).__name__
+    kind = model.decides.name
     return (f"{kind} has no method `onward`, so that no other policy of its class was fitted: regret in class is 0.",)
 
 
 def _check(case: Case, resamples: int) -> None:
-    policy: Any = case.model.policy
-    policies = policy.chances.size if isinstance(policy, FrozenPolicy) else 1
-    if policies > 1 or getattr(policy, "random", False):
+    policy = case.model.decides
+    policies = policy.components
+    if policy.random:
         drawn_from = f"draws one of {policies} policies" if policies > 1 else "draws its actions at random"
         raise ConfigurationError(
             f"the policy {drawn_from} at every state, as searn's do, so that a deviation has no fixed cost: certify a "
@@ -311,15 +303,20 @@ def _separate(training: Training) -> tuple[str, str] | None:
 
 
 def _trained(
-    own: Deviations, taught: Deviations, shown: Deviations | None, taken: np.ndarray, model: Model, training: Training
+    own: Deviations,
+    by_reference: Deviations,
+    shown: Deviations | None,
+    taken: np.ndarray,
+    model: Model,
+    training: Training,
 ) -> tuple[Deviations, np.ndarray]:
     """The states and costs of training under this policy, and its actions there."""
     if shown is not None:
         return shown, shown.choices(model.policy)
     beta = training.beta
     if beta in (0.0, 1.0):
-        return (own, taken) if beta == 0.0 else (taught, taken)
+        return (own, taken) if beta == 0.0 else (by_reference, taken)
     assert beta is not None
     # As 32-bit floats, a small β is 0, and 0 times the cost of an illegal action is NaN.
-    costs = beta * taught.costs.astype(np.float64) + (1.0 - beta) * own.costs.astype(np.float64)
+    costs = beta * by_reference.costs.astype(np.float64) + (1.0 - beta) * own.costs.astype(np.float64)
     return own.with_costs(costs), taken

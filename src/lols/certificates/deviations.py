@@ -17,14 +17,13 @@ from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.lock_step import LockStepDriver
 from lols.engine.lessons import NO_FEATURES, FeatureRuns, lessons_of, predicted_costs, slots_of
 from lols.engine.states import States
-from lols.engine.structures import Batch, Lessons, Plan, Slots
+from lols.engine.structures import ROLLED_IN, Lessons, Slots
 from lols.errors import LolsError
 from lols.training.algorithms import Algorithm
+from lols.training.deviation_costs import TOGETHER, DeviationCosts, MeasuredPart, exact_plan
 from lols.training.model import Model
 from lols.training.progress import Progress
-from lols.training.trainer import Trainer
 
-TOGETHER = 256  # examples that are worked on at a time
 NO_ACTIONS = np.zeros(0, np.int64)
 
 
@@ -152,18 +151,16 @@ def collect_deviations(
 
     The bar, if there is one, is moved on from `done` steps.
     """
-    plan = exact_plan(Trainer(model.space, reference, algorithm=algorithm, seed=seed, compiled=model.compiled).plan)
-    count = len(driver.examples)
+    plan = exact_plan(model.space, reference, algorithm, seed)
+    measure = DeviationCosts(driver, model.policy, plan, beta, beta_in)
     pieces: list[_Piece] = []
-    loss = 0.0
-    for begin in range(0, count, TOGETHER):
-        numbers = np.arange(begin, min(begin + TOGETHER, count))
-        shares = np.full(numbers.size, beta), np.full(numbers.size, beta_in)
-        pieces.append(_piece(driver, driver.make_lessons(numbers, numbers, model.policy, plan, *shares)))
-        loss += float(pieces[-1].losses.sum())
+    loss, count = 0.0, 0
+    for part in measure.parts(np.arange(len(driver.examples))):
+        pieces.append(_piece(driver, part))
+        loss, count = loss + float(pieces[-1].losses.sum()), count + part.filled.size
         if bar is not None:
-            done += int(driver.examples.steps[numbers].sum())
-            bar.advance(done, loss=loss / (numbers[-1] + 1))
+            done += int(driver.examples.steps[part.batch.lessons.example].sum())
+            bar.advance(done, loss=loss / count)
     features, own, costs, filled, losses, taken = zip(*pieces, strict=True)
     all_costs = np.concatenate(costs)
     weight = np.ones(all_costs.shape[0], np.float32)
@@ -173,11 +170,6 @@ def collect_deviations(
     if isinstance(driver, LockStepDriver):
         return OwnDeviations(*found, driver=driver, taken=np.concatenate(taken))
     return Deviations(*found)
-
-
-def exact_plan(plan: Plan) -> Plan:
-    """A plan that looks at every state, and knows the cost of every action exactly."""
-    return plan._replace(compare=False, slack=np.inf, bound=False, random_ties=False)
 
 
 class _Piece(NamedTuple):
@@ -191,17 +183,16 @@ class _Piece(NamedTuple):
     taken: np.ndarray  # the actions, if the policy is not linear
 
 
-def _piece(driver: FusedDriver, batch: Batch) -> _Piece:
-    slots, filled = batch.lessons.slots, batch.lessons.filled.copy()
-    at = numbers_within(batch.lessons.first, filled)
-    if (slots.weight[at] != 1.0).any():
+def _piece(driver: FusedDriver, part: MeasuredPart) -> _Piece:
+    slots, at = part.batch.lessons.slots, numbers_within(part.batch.lessons.first, part.filled)
+    if (part.weight != 1.0).any():
         raise LolsError("a state was left out: deviations must be collected without sampling")
     own = NO_FEATURES
     if slots.action_start.size:
         own = _packed(slots.action_start[at], slots.action_stop[at], slots.action_ids, slots.action_values)
     features = _packed(slots.start[at], slots.stop[at], slots.ids, slots.values)
-    taken = driver.taken(batch) if isinstance(driver, LockStepDriver) else NO_ACTIONS
-    return _Piece(features, own, slots.costs[at], filled, batch.losses[:, 0].copy(), taken)
+    taken = driver.taken(part.batch) if isinstance(driver, LockStepDriver) else NO_ACTIONS
+    return _Piece(features, own, part.costs, part.filled, part.batch.losses[:, ROLLED_IN].copy(), taken)
 
 
 def _packed(start: np.ndarray, stop: np.ndarray, ids: np.ndarray, values: np.ndarray) -> FeatureRuns:

@@ -17,9 +17,10 @@ import numpy as np
 
 from lols.certificates.deviations import Deviations, OwnDeviations
 from lols.certificates.training import Training
-from lols.contract.hashing import mix
+from lols.engine.drivers.adapted import adapted
 from lols.engine.structures import FrozenPolicy
 from lols.engine.table import features_by_row, is_fixed
+from lols.kernels.hashing import mix
 from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
 from lols.learners.structures import SECOND_ORDER
@@ -71,7 +72,7 @@ def ways(settings: LearnerSettings) -> list[Fit]:
 
 def own_ways(policy: Any, settings: LearnerSettings) -> list[Fit]:
     """Ways to fit a policy of the class of one that is not linear, as far as it has them."""
-    return [Fit(name, settings, name == "onward") for name in ("anew", "onward") if hasattr(policy, name)]
+    return [Fit(name, settings, name == "onward") for name in ("anew", "onward") if adapted(policy).can(name)]
 
 
 def crossed(deviations: Deviations, taken: np.ndarray, policy: Any, training: Training, seed: int) -> Crossed:
@@ -124,7 +125,7 @@ def _fit_own(deviations: OwnDeviations, orders: list[np.ndarray], training: Trai
         for low in range(0, order.size, training.together):
             learner.update(*deviations.lesson(order[low : low + training.together]))
     name = "averaged" if training.averaged else "frozen"
-    return getattr(learner, name)() if hasattr(learner, name) else learner
+    return adapted(learner).copy_by(name)
 
 
 def starting_state(learner: Learner, policy: FrozenPolicy, features: np.ndarray | None = None) -> dict[str, np.ndarray]:

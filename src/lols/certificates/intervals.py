@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lols.contract.hashing import mix
+from lols.kernels.hashing import mix
 
 RESAMPLES = 1000
 LEVEL = 0.95

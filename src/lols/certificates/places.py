@@ -9,7 +9,7 @@ import numpy as np
 
 from lols.certificates.deviations import Deviations
 from lols.certificates.intervals import Estimate, estimates
-from lols.tasks.case import Naming
+from lols.tasks.problem import Naming
 
 TENTHS = 10
 

@@ -5,16 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from lols.contract.user_frames import one_line
-from lols.engine.structures import FrozenPolicy
-from lols.errors import LolsError, short
+from lols.errors import LolsError, one_line, short
 from lols.learners.settings import LearnerSettings
-from lols.training.algorithms import LOLS, Algorithm, schedules
+from lols.training.algorithms import LOLS, Algorithm
+from lols.training.deviation_costs import BETA, last_shares
 from lols.training.model import Model
 
-BETA = 0.5  # if β was adaptive and its last value is not recorded
 UNKNOWN = (
     "What the model records of its training cannot be used ({}): regret in class, Theorem 3 and advice are as if it "
     "had been trained by lols with the default learner."
@@ -43,7 +39,7 @@ class Training:
     linear: bool = True
 
     @property
-    def taught(self) -> bool:
+    def uses_reference(self) -> bool:
         """Whether the teacher took part in the roll-ins or in the roll-outs."""
         return self.beta != 0.0 or self.beta_in > 0.0
 
@@ -57,15 +53,15 @@ def training_of(model: Model) -> Training:
 
     >>> from lols import train
     >>> from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
-    >>> teacher = tagging_references()["optimal"]
-    >>> model = train(tagging_space(12), tagging_data(2), teacher, beta=0.2, passes=3, compiled=False)
+    >>> reference = tagging_references()["optimal"]
+    >>> model = train(tagging_space(12), tagging_data(2), reference, beta=0.2, passes=3, compiled=False)
     >>> training = training_of(model)
-    >>> training.algorithm.name, training.beta, training.settings.reduction, training.passes, training.taught
+    >>> training.algorithm.name, training.beta, training.settings.reduction, training.passes, training.uses_reference
     ('lols', 0.2, 'hinge', 5, True)
     """
     about = model.about
     notes: tuple[str, ...] = ()
-    linear = isinstance(model.policy, FrozenPolicy)
+    linear = model.decides.has_weights
     settings, averaged = LearnerSettings("hinge", "adagrad"), True
     try:
         chosen = Algorithm(**about["algorithm"])
@@ -74,15 +70,12 @@ def training_of(model: Model) -> Training:
     except (KeyError, TypeError, ValueError, AttributeError, LolsError) as error:
         notes = (UNKNOWN.format(short(one_line(error))),)
         chosen = LOLS
-    rounds = max(int(about.get("passes") or 1) * int(about.get("examples") or 1), 1)
-    adapted = about.get("beta")
-    adapted = BETA if adapted is None else float(adapted)
-    last = [adapted if s is None else float(s(np.array([rounds - 1]), rounds)[0]) for s in schedules(chosen)]
+    last = last_shares(chosen, about)
     out = {"reference": 1.0, "learned": 0.0, "none": None}.get(chosen.roll_out, last[0])
     into = {"reference": 1.0, "learned": 0.0}.get(chosen.roll_in, last[1])
     passes = min(max(int(about.get("passes") or 1), FEWEST_PASSES), MOST_PASSES if linear else FEWEST_PASSES)
     averaged = averaged and chosen.returned == "average"
-    together = getattr(model.policy, "together", None) or int(about.get("batch_size") or TOGETHER)
+    together = model.decides.together or int(about.get("batch_size") or TOGETHER)
     return Training(chosen, out, into, settings, averaged, passes, notes, together, linear)
 
 

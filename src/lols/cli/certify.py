@@ -64,7 +64,7 @@ def certify_command() -> Any:
         if as_json:
             print_json(result)
         else:
-            from lols.certificates.show import show_certificate
+            from lols.certificates.certificate import show_certificate
             from lols.cli.console import say
 
             show_certificate(say, result, estimator.VERBS.unit)

@@ -9,28 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.errors import SpaceError, shown
+from lols.kernels.layout import Ragged, Scalar
 
 NO_BOUNDS = np.zeros(0, np.int64)
 AT_ONCE = 1 << 20  # types whose lengths are looked at together
-
-
-class Ragged(NamedTuple):
-    """An array per example: the values of all examples, and where those of each begin."""
-
-    values: np.ndarray
-    offsets: np.ndarray
-
-
-class Scalar(NamedTuple):
-    """A number per example."""
-
-    values: np.ndarray
-
-
-class Shared(NamedTuple):
-    """A setting of the space: the same number or array for every example."""
-
-    value: Any
 
 
 class Items(NamedTuple):
@@ -66,13 +48,6 @@ class Items(NamedTuple):
 
 
 NO_ITEMS = Items(np.zeros(1, np.int64), NO_BOUNDS, np.zeros(1, np.int64), NO_BOUNDS, np.ones(0, np.float32))
-
-
-def view(column: Any, index: int) -> Any:
-    """One example's part of a column."""
-    if isinstance(column, Ragged):
-        return column.values[column.offsets[index] : column.offsets[index + 1]]
-    return column.values[index] if isinstance(column, Scalar) else column.value
 
 
 def check_column(name: str, column: Any, count: int) -> None:

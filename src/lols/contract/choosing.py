@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lols.contract.examples import NO_BOUNDS, Examples, Items, Ragged, Scalar, Shared
-from lols.contract.hashing import mix
+from lols.kernels.hashing import mix
 
 
 class Draw:

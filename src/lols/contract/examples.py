@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from operator import index as whole_number
 from typing import Any
@@ -16,24 +14,22 @@ from lols.contract.arrays import (
     NO_BOUNDS,
     NO_ITEMS,
     Items,
-    Ragged,
-    Scalar,
-    Shared,
     check_column,
     check_items,
     columns_of,
     items_of,
     setting,
-    view,
 )
-from lols.contract.digest import all_of_library
 from lols.contract.frames import as_objects
 from lols.contract.frames import objects as objects_of
 from lols.contract.records import record_class
 from lols.contract.space import Example, SearchSpace
 from lols.contract.task import Task, as_space
-from lols.contract.user_frames import one_line, user_line
-from lols.errors import LolsError, SpaceError, shown
+from lols.contract.user_frames import user_line
+from lols.errors import LolsError, SpaceError, one_line, shown
+from lols.kernels.collector import without_collector
+from lols.kernels.digest import all_of_library
+from lols.kernels.layout import Ragged, Scalar, Shared, row, view
 
 __all__ = ["NO_BOUNDS", "Examples", "Items", "Ragged", "Scalar", "Shared", "view"]
 
@@ -224,8 +220,7 @@ class Examples:
 
     def example(self, index: int) -> tuple[Any, Any]:
         """Input and truth of one example, as the space's functions see them."""
-        x, y = (type(side)(*(view(column, index) for column in side)) for side in (self.x, self.y))
-        return x, y
+        return row(self.x, index), row(self.y, index)
 
     def output(self, index: int, state: np.ndarray) -> Any:
         """The user's own result for an end state of one example."""
@@ -238,18 +233,6 @@ class Examples:
         """Memory held by the columns, in bytes."""
         arrays = [a for column in (*self.x, *self.y, self.items) for a in column]
         return sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
-
-
-@contextlib.contextmanager
-def without_collector() -> Iterator[None]:
-    """Switch the garbage collector off, for work that creates many small objects and drops none: it finds nothing."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _encoded(space: SearchSpace, index: int, obj: Any) -> Example:

@@ -1,6 +1,6 @@
 """The functions that a search space calls: `feature`, `emit` and its relatives, `look` and `uniform`.
 
-Each is an ordinary Python function that kernels replace by a compiled version (`lols.engine.compile`), so that a space
+Each is an ordinary Python function that kernels replace by a compiled version (`lols.kernels`), so that a space
 runs both as plain Python and compiled.
 """
 
@@ -12,12 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lols.contract.hashing import mix, unit
 from lols.errors import SpaceError
+from lols.kernels.digest import COVERED
+from lols.kernels.dual import dual, in_kernels, not_inlined
+from lols.kernels.hashing import chain, mix, unit
 
 LARGEST = float(np.finfo(np.float32).max)  # of the values of features
 PLACES = 32  # bits of the size of a buffer; the bits above have the place of a value that is refused, counted from 1
 FAR = float(1 << 62)  # knots from 0, beyond which there are none
+
+COVERED.add(__name__)
 
 
 class FeatureBuffer(NamedTuple):
@@ -53,6 +57,11 @@ class FeatureError(SpaceError):
 _mix_once = cache(mix)
 
 
+def _chained(template, *values):
+    return chain(mix(template, len(values)), values)
+
+
+@in_kernels(_chained)
 def feature(template: int, *values: int) -> int:
     """Hash a template number and up to six integers into the id of a feature.
 
@@ -67,6 +76,7 @@ def feature(template: int, *values: int) -> int:
     return identity
 
 
+@dual
 def hamming(made: np.ndarray, true: np.ndarray) -> float:
     """The number of places where what was made differs from the truth: the Hamming loss.
 
@@ -79,6 +89,7 @@ def hamming(made: np.ndarray, true: np.ndarray) -> float:
     return float(wrong)
 
 
+@dual
 def emit(out: FeatureBuffer, identity: int, value: float = 1.0) -> None:
     """Append one feature. More features than `Sizes.features` are only counted, and reported as an error.
 
@@ -95,6 +106,7 @@ def emit(out: FeatureBuffer, identity: int, value: float = 1.0) -> None:
         refuse(out, value)
 
 
+@dual
 def append(out: FeatureBuffer, identity: int, value: float) -> None:
     """Append one feature, whose value is finite."""
     n = out.size[0]
@@ -104,18 +116,21 @@ def append(out: FeatureBuffer, identity: int, value: float) -> None:
     out.size[0] = n + 1
 
 
-def refuse(out: FeatureBuffer, value: float) -> None:
-    """Report a value that is not finite: with an exception, or in compiled code by `mark_refused`."""
-    place = int(out.size[0]) + 1
-    raise FeatureError(f"emits the value {value} as feature {place}: keep values finite, and within 32-bit floats")
-
-
+@not_inlined
 def mark_refused(out, value):
     """What `refuse` is in kernels: it writes where the first of these values is, and thereby overflows the buffer."""
     if out.size[0] >> PLACES == 0:
         out.size[0] += (out.size[0] + 1) << PLACES
 
 
+@in_kernels(mark_refused)
+def refuse(out: FeatureBuffer, value: float) -> None:
+    """Report a value that is not finite: with an exception, or in compiled code by `mark_refused`."""
+    place = int(out.size[0]) + 1
+    raise FeatureError(f"emits the value {value} as feature {place}: keep values finite, and within 32-bit floats")
+
+
+@dual
 def emit_curve(out: FeatureBuffer, identity: int, value: float, width: float) -> None:
     """Append two features, with which the policy learns a curve: any function of `value` with a knot every `width`.
 
@@ -137,6 +152,7 @@ def emit_curve(out: FeatureBuffer, identity: int, value: float, width: float) ->
         refuse(out, value)
 
 
+@dual
 def emit_surface(
     out: FeatureBuffer, identity: int, value: float, width: float, other: float, other_width: float
 ) -> None:
@@ -161,6 +177,7 @@ def emit_surface(
         refuse(out, other if abs(place) <= FAR else value)
 
 
+@dual
 def above_least(values: np.ndarray, legal: np.ndarray) -> None:
     """Turn the values of the legal actions into how much they are above the least of them; in place.
 
@@ -180,6 +197,7 @@ def above_least(values: np.ndarray, legal: np.ndarray) -> None:
             values[a] -= least
 
 
+@dual
 def look(out: ItemBuffer, item: int, role: int = 0) -> None:
     """Add an input item that the state looks at, in a role (this word, the top of the stack, ...).
 
@@ -195,6 +213,7 @@ def look(out: ItemBuffer, item: int, role: int = 0) -> None:
     out.size[0] = n + 1
 
 
+@dual
 def uniform(rng: np.ndarray) -> float:
     """Draw a number in [0, 1) from the random stream `rng` that a reference's `action` receives.
 

@@ -6,7 +6,8 @@ Comments, docstrings, annotations, names of local variables and of modules do no
 by their names: what they mean is told by `LEARNING`.
 
 A function without a source, such as one that `exec` has made, is told by its byte code, which depends on the version of
-Python. The object files of kernels are named by `lols.contract.digest` instead, which is never too lenient.
+Python. The object files of kernels are named by `lols.kernels.digest` instead, which is never too lenient. Model files
+of 0.2 and before have a `source_digest`, which is of byte code, too.
 """
 
 from __future__ import annotations
@@ -15,18 +16,22 @@ import ast
 import functools
 import hashlib
 import linecache
+import re
 import sys
 import types
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lols.contract.digest import Description, codes_of
+from lols.kernels.digest import Description, codes_of, plain, reached_helpers
 
 # What learning means: raise it when the same data, options and seed give other weights (tests/training/test_golden.py).
 # A checkpoint or a log of another version is not gone on from.
 LEARNING = 3
 
 DROPPED = ("annotation", "ctx", "decorator_list", "kind", "returns", "type_comment", "type_params")  # of syntax trees
+
+FORMER = {"lols.kernels.hashing": "lols.contract.hashing"}  # modules that have moved, and where they were
+LENGTH = re.compile(rb"tuple of \d+")
 
 
 def identity_of(functions: Mapping[str, Any]) -> str:
@@ -56,6 +61,44 @@ def identity_of(functions: Mapping[str, Any]) -> str:
     return digest.hexdigest()[:16]
 
 
+def source_digest(functions: Mapping[str, Any]) -> str:
+    """Sixteen hexadecimal digits that change when a function, a helper, or a constant that one of them reads changes.
+
+    A file that was run as a script and is imported later holds the same functions under another module name. Objects
+    whose representation is only an address count as equal.
+
+    >>> def next_one(s):
+    ...     return s + 1
+    >>> before = source_digest({"step": next_one})
+    >>> next_one.__module__ = "somewhere.else"
+    >>> source_digest({"step": next_one}) == before, source_digest({"step": lambda s: s + 2}) == before
+    (True, False)
+    """
+    digest = hashlib.sha256()
+    description = _Lasting()
+    for name in sorted(functions):
+        function = plain(functions[name])
+        digest.update(f"\0{name}=".encode())
+        helpers = reached_helpers(function) if isinstance(function, types.FunctionType) else ()
+        modules = {str(getattr(each, "__module__", "")).encode() for each in (function, *helpers)}
+        for part in description.parts(function):
+            digest.update(b"" if part in modules or b" at 0x" in part else _as_in_first_version(part))
+    return digest.hexdigest()[:16]
+
+
+def _as_in_first_version(part: bytes) -> bytes:
+    """A description as it was in 0.1, so that old model files still match.
+
+    Library modules had shorter names; marks of compilation, fields of classes and lengths of tuples were not described.
+    """
+    if part.startswith(b"module lols "):
+        return b"module lols 0.1.0"
+    if LENGTH.fullmatch(part):
+        return b""
+    part = part.replace(b"lols.contract.", b"lols.", 1) if part.startswith(b"lols.contract.") else part
+    return part.removesuffix(b"('', '')") if not part.endswith(b", [])") else part.removesuffix(b", [])") + b")"
+
+
 def said_by(function: Any) -> str:
     """What the source of a function says, without that of its helpers; its byte code if there is no source.
 
@@ -72,7 +115,18 @@ def said_by(function: Any) -> str:
     return _Syntax(code).told(node)
 
 
-class _Source(Description):
+class _Lasting(Description):
+    """Describes functions without the sources that only compiled code depends on, and by the names that they had."""
+
+    def name(self, function: types.FunctionType) -> str:
+        module = function.__module__
+        return f"{FORMER.get(module, module)}.{function.__qualname__}"
+
+    def files(self, function: types.FunctionType) -> Iterator[bytes]:
+        return iter(())
+
+
+class _Source(_Lasting):
     """Describes functions by their source."""
 
     def function(self, function: types.FunctionType) -> Iterator[bytes]:

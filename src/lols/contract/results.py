@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from lols.contract.digest import plain
 from lols.contract.misused_parts import misused_part, returned_part
 from lols.contract.state import own_function
-from lols.contract.user_frames import is_users, one_line
+from lols.contract.user_frames import is_users
+from lols.errors import one_line
+from lols.kernels.digest import plain
 
 RETURNED = {
     "loss": "a number",

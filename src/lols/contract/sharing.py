@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Self, TypeVar, cast
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+Owner = TypeVar("Owner")
 
 
 class Lock:
@@ -27,29 +28,43 @@ class Lock:
         return found or self._of_processes.setdefault(os.getpid(), threading.RLock())
 
 
+class OwnLock:
+    """The lock of an object, as an attribute of its class: it is made when it is first asked for."""
+
+    def __get__(self, owner: Any, kind: type) -> Lock:
+        found: Lock = vars(owner).setdefault("_lock", Lock())
+        return found
+
+
+def without_lock(owner: Any) -> dict[str, Any]:
+    """The attributes of an object that a copy has, too: all but its lock."""
+    return {name: value for name, value in vars(owner).items() if name != "_lock"}
+
+
+def snapshot(owner: Owner) -> Owner:
+    """A shallow copy of an object that later changes leave as it is; the object finishes before what waits."""
+    shared = cast(Any, owner)
+    with shared._lock.here():
+        shared._settle()
+        made = object.__new__(type(owner))
+        vars(made).update(without_lock(owner))
+        return made
+
+
 class Shareable:
     """The base of objects that threads share. Each copy, pickled or not, has a lock of its own."""
 
-    _lock: Lock
-
-    def __new__(cls, *_given: Any, **_options: Any) -> Self:
-        made = super().__new__(cls)
-        made._lock = Lock()
-        return made
+    _lock = OwnLock()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
+        return without_lock(self)
 
     def _settle(self) -> None:
         """Finish what waits until somebody reads."""
 
     def as_it_is(self) -> Self:
         """A shallow copy that later changes leave as it is."""
-        with self._lock.here():
-            self._settle()
-            made = type(self).__new__(type(self))
-            vars(made).update(Shareable.__getstate__(self))
-            return made
+        return snapshot(self)
 
 
 def exclusive(method: Method) -> Method:

@@ -8,8 +8,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from lols.contract.hashing import mix
 from lols.errors import SpaceError, shown
+from lols.kernels.hashing import mix
 
 SALT = 0x7A66
 CACHED = 1 << 18  # hashes of this many distinct strings are cached

@@ -46,19 +46,9 @@ def user_line(error: BaseException, code: CodeType | None = None) -> str:
     return f" ({own[-1][0].co_filename}:{own[-1][1]})" if own else ""
 
 
-def one_line(error: BaseException) -> str:
-    """The type and the message of an error in one line.
-
-    >>> one_line(KeyError("ends"))
-    "KeyError: 'ends'"
-    """
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def warn(note: str) -> None:
+def warn(note: str, kind: type[Warning] = UserWarning) -> None:
     """Warn at the line that called this library, however deep inside it this is."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(LIBRARY):
         frame, level = frame.f_back, level + 1
-    warnings.warn(note, stacklevel=level)
+    warnings.warn(note, kind, stacklevel=level)

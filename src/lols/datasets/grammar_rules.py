@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lols.contract.hashing import mix
 from lols.datasets.grammar_words import PREPOSITIONS, Noun, Verb, WeightedChoice, lexicon
+from lols.kernels.hashing import mix
 
 
 class MadeSentence(NamedTuple):

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lols.contract.hashing import mix
 from lols.datasets.small_worlds import SmallWorld
 from lols.errors import ConfigurationError
+from lols.kernels.hashing import mix
 
 MOST = 256  # policies of a class that is a list
 LADDER = (0.8, 0.4, 0.2, 0.1, 0.05)

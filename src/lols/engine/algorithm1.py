@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import dual, step
-from lols.engine.compile.kernel import Kernel
+from lols.engine.calls import step
 from lols.engine.deviations import compare, compared_step, deviates_at, steps_wanted
 from lols.engine.lessons import write_features
 from lols.engine.merging import forget
@@ -19,6 +18,8 @@ from lols.engine.roll_in import roll_in, value_trail
 from lols.engine.roll_out import deferred
 from lols.engine.search import Search, begin, find_legal, take_example, turn_to
 from lols.engine.structures import AT_STEP, BY_LEARNER, BY_TEACHER, CODE, ROLLED_IN
+from lols.kernels.dual import dual
+from lols.kernels.kernel import Kernel
 
 
 def algorithm1(space, reference, data, policy, plan, scratch, batch, counter):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from lols.engine.beam_steps import (
     beam_paths,
     search_beam,
 )
+from lols.engine.deciding import Deciding
+from lols.engine.drivers.adapted import adapted
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.lock_step import LockStepDriver
 from lols.engine.drivers.predictions import Predictions
@@ -27,9 +29,6 @@ from lols.engine.memory import state_type
 from lols.engine.states import States
 from lols.engine.structures import FrozenPolicy, Plan
 from lols.errors import ConfigurationError, SpaceError
-
-if TYPE_CHECKING:
-    from lols.training.model import Model
 
 MOST_WIDE = 100_000
 TOGETHER = 256  # examples whose beams a policy that scores batches searches at a time
@@ -117,7 +116,7 @@ class BatchBeamDriver(LockStepDriver):
         """Search all examples."""
         beams = Beams(self.examples, best, self.compiled)
         beam = Beam(plan, scored, float(temperature), recombine)
-        most = min(TOGETHER, getattr(policy, "most_examples", None) or TOGETHER)
+        most = min(TOGETHER, adapted(policy).most_examples or TOGETHER)
         for low in range(0, len(self.examples), most):
             some = range(low, min(low + most, len(self.examples)))
             self._search_together(policy, beam, width, some, beams)
@@ -144,7 +143,7 @@ class BatchBeamDriver(LockStepDriver):
             steps = np.concatenate([np.full(at.size, progress[1]) for _, progress, at in live])
             memory = np.concatenate([paths.states[progress[1] & 1, at] for paths, progress, at in live])
             legal = np.concatenate([paths.legal[at] for paths, _, at in live])
-            costs, most = np.empty(legal.shape, np.float32), getattr(policy, "batch", None) or example.size
+            costs, most = np.empty(legal.shape, np.float32), policy.batch or example.size
             for low in range(0, example.size, most):
                 part = slice(low, low + most)
                 rows = np.arange(low, min(low + most, example.size))
@@ -162,7 +161,7 @@ class BatchBeamDriver(LockStepDriver):
 
 
 def beam_search(
-    model: Model,
+    model: Deciding,
     examples: Examples,
     *,
     width: int = 8,
@@ -220,7 +219,7 @@ def beam_search(
         raise ConfigurationError(f"score={score!r} is not one of {', '.join(SCORES)}")
     if not 0.0 < temperature < np.inf:
         raise ConfigurationError(f"temperature is {temperature}; it must be positive")
-    if isinstance(model.policy, FrozenPolicy) and model.policy.chances.size > 1:
+    if model.decides.components > 1:
         raise ConfigurationError("beam search needs one policy, and this model is a mixture of several (Searn's)")
     if model.plan.random_ties:
         raise ConfigurationError('beam search is deterministic, and this model breaks ties at random: use ties="first"')
@@ -228,13 +227,13 @@ def beam_search(
         raise ConfigurationError("recombine=True needs a space with `key`, which says which paths have met")
     if recombine is None:
         recombine = best == 1 and model.space.key is not None
-    kind: Any = BeamDriver if isinstance(model.policy, FrozenPolicy) else BatchBeamDriver
-    with kind(model.space, examples, threads=model.threads, compiled=model.compiled) as driver:
+    how: Any = {"threads": model.threads, "compiled": model.compiled}
+    with model.decides.beam_driver(model.space, examples, **how) as driver:
         beams: Beams = driver.search(model.policy, model.plan, width, best, SCORES[score], temperature, recombine)
         return beams
 
 
-def best_paths(model: Model, examples: Examples, width: int) -> Predictions:
+def best_paths(model: Deciding, examples: Examples, width: int) -> Predictions:
     """Of all paths that a beam ends with, the one of least loss for each example; of equal ones the first."""
     if not examples.has_truth:
         raise SpaceError("the loss chooses among paths, and these examples have no truth `y`, so it is unknown")

@@ -7,13 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from lols.contract.examples import Examples
-from lols.engine.compile.dual import dual, has, key, step
-from lols.engine.compile.kernel import Kernel
-from lols.engine.compile.layout import Struct
+from lols.engine.calls import key, step
 from lols.engine.memory import state_type
 from lols.engine.policy import cheapest, gather, new_policy, score
 from lols.engine.search import Search, begin, find_legal, turn_to
 from lols.engine.structures import AT_STEP, CODE, TOO_MANY_STEPS, Plan
+from lols.kernels.dual import dual, has
+from lols.kernels.kernel import Kernel
+from lols.kernels.layout import Struct
 
 REGRET, COST, SURPRISE = range(3)
 MOST = float(np.finfo(np.float64).max)  # the largest score; infinity stands for "no candidate"

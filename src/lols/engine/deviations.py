@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lols.contract.hashing import mix, unit
-from lols.engine.compile.dual import cost, dual, has, not_inlined
+from lols.engine.calls import cost
 from lols.engine.margins import passed_over
 from lols.engine.merging import repeats
 from lols.engine.ordering import MOST_64, SIGN_64, ordered
@@ -38,6 +37,8 @@ from lols.engine.structures import (
     TEACHER_POLICY,
 )
 from lols.engine.teacher import free_actions, teacher_action, teacher_costs
+from lols.kernels.dual import dual, has, not_inlined
+from lols.kernels.hashing import mix, unit
 
 # --- which steps ------------------------------------------------------------------------------------------------------
 

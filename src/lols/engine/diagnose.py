@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numba import njit, typeof, types
 
-from lols.contract.digest import plain, reached_helpers
 from lols.contract.examples import Examples
 from lols.contract.features import feature_buffer, item_buffer
 from lols.contract.misused_parts import misused_part
@@ -25,8 +24,9 @@ from lols.contract.results import shown_name, wrong_result
 from lols.contract.space import SearchSpace
 from lols.contract.state import own_function, parts_seen
 from lols.contract.user_frames import is_users
-from lols.engine.compile.backend import register_twins
-from lols.engine.compile.value_types import PartsType
+from lols.kernels.backend import register_twins
+from lols.kernels.digest import plain, reached_helpers
+from lols.kernels.value_types import PartsType
 
 MOST_VALUES = 6  # of a feature
 INSTEAD = "loop over numbers instead, keep what is needed in the state, or make it in `encode`"

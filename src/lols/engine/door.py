@@ -3,7 +3,7 @@
 What a kernel reads and writes depends on the sizes of examples and on the functions of the space. Sizes are compared
 with those that the space declares. The functions of a user's own space are called as plain Python, with guarded arrays,
 on the largest examples, and again whenever an example is larger than all before: then a wrong index is an error that
-names the function and the line. Their kernels check indices, too (`lols.engine.compile.dual`). Before anything is
+names the function and the line. Their kernels check indices, too (`lols.kernels.dual`). Before anything is
 learned, a few examples are looked over for what is wrong in silence.
 """
 
@@ -18,9 +18,9 @@ from lols.contract.checks.indices import check_indices
 from lols.contract.checks.quick import check_quickly
 from lols.contract.examples import Examples, Ragged
 from lols.contract.space import Reference, SearchSpace
-from lols.engine.compile.dual import Bound
 from lols.engine.structures import Data
 from lols.errors import SpaceError
+from lols.kernels.dual import Bound
 
 FIRST, LATER = 0.2, 0.02  # the most seconds for a new space, and for examples that are larger than all before
 MOST_EXAMPLES = 4

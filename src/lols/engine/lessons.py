@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from lols.contract.space import Sizes
-from lols.engine.compile.dual import dual, has, needs, not_inlined
-from lols.engine.compile.kernel import Kernel
 from lols.engine.policy import gather_action, in_role, score_lesson, types_of
 from lols.engine.structures import FrozenPolicy, Lessons, Slots
+from lols.kernels.dual import dual, has, needs, not_inlined
+from lols.kernels.kernel import Kernel
 
 
 @not_inlined

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import dual
 from lols.engine.ordering import MOST_32, SIGN_32, ordered
+from lols.kernels.dual import dual
 
 
 @dual

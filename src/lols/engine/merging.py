@@ -5,9 +5,9 @@ The lock-step driver has a cache of its own (`RolloutCache`), because its roll-o
 
 from __future__ import annotations
 
-from lols.contract.hashing import mix
-from lols.engine.compile.dual import dual, needs
 from lols.engine.structures import DRAWN_POLICY, LEARNED, REFERENCE, TEACHER_POLICY
+from lols.kernels.dual import dual, needs
+from lols.kernels.hashing import mix
 
 
 @needs("space", "key")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import dual
+from lols.kernels.dual import dual
 
 SIGN_32, MOST_32 = np.int32(31), np.int32(2147483647)
 SIGN_64, MOST_64 = np.int64(63), np.int64(9223372036854775807)

@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from lols.contract.features import PLACES
-from lols.contract.hashing import mix, unit
-from lols.engine.compile.dual import action_features, dual, features_of, has, items, needs, not_inlined, survey
+from lols.engine.calls import action_features, features_of, items, survey
 from lols.engine.ordering import MOST_32, SIGN_32, ordered
 from lols.engine.structures import (
     AT_ACTION,
@@ -22,6 +21,8 @@ from lols.engine.structures import (
     TOO_MANY_ITEMS,
 )
 from lols.engine.table import lookup
+from lols.kernels.dual import dual, has, needs, not_inlined
+from lols.kernels.hashing import mix, unit
 
 # --- features ---------------------------------------------------------------------------------------------------------
 

@@ -6,14 +6,15 @@ import math
 
 import numpy as np
 
-from lols.contract.hashing import mix
-from lols.engine.compile.dual import dual, has, needs, not_inlined, row, step
-from lols.engine.compile.kernel import Kernel
-from lols.engine.compile.layout import Struct
+from lols.engine.calls import step
 from lols.engine.policy import cheapest, draw_component, gather, gather_action, in_role, score, types_of
 from lols.engine.search import Search, begin, final_loss, goes_on, turn_to
 from lols.engine.structures import AT_EXAMPLE, AT_STEP, CODE, COMPONENT, TEACHER, TIE
 from lols.engine.teacher import teacher_action
+from lols.kernels.dual import dual, has, needs, not_inlined
+from lols.kernels.hashing import mix
+from lols.kernels.kernel import Kernel
+from lols.kernels.layout import Struct, row
 
 
 class Ends(Struct):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.contract.hashing import mix, unit
-from lols.engine.compile.dual import cost, dual, has, key, step
+from lols.engine.calls import cost, key, step
 from lols.engine.merging import remember, repeats
 from lols.engine.policy import cheapest, draw_component, gather, score
 from lols.engine.search import begin, final_loss, goes_on
@@ -22,6 +21,8 @@ from lols.engine.structures import (
     TIE,
 )
 from lols.engine.teacher import free_actions, teacher_action
+from lols.kernels.dual import dual, has
+from lols.kernels.hashing import mix, unit
 
 
 @dual

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.contract.hashing import mix, unit
-from lols.engine.compile.dual import by_kind, cost, dual, has, key, not_inlined, step
+from lols.engine.calls import cost, key, step
 from lols.engine.merging import merges, recall, remember
 from lols.engine.policy import cheapest, draw_component, gather, score
 from lols.engine.search import final_loss, find_legal
@@ -23,6 +22,8 @@ from lols.engine.structures import (
     PendingRollouts,
 )
 from lols.engine.teacher import teacher_action
+from lols.kernels.dual import by_kind, dual, has, not_inlined
+from lols.kernels.hashing import mix, unit
 
 
 @dual

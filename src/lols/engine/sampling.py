@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lols.contract.examples import Examples
-from lols.contract.hashing import mix, unit
-from lols.engine.compile.dual import dual, step, take
-from lols.engine.compile.kernel import Kernel
-from lols.engine.compile.layout import Struct
+from lols.engine.calls import step
+from lols.engine.deciding import Deciding
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.predictions import Predictions
 from lols.engine.policy import cheapest, draw_component, gather, new_policy, score
@@ -25,9 +23,10 @@ from lols.engine.predict import Ends
 from lols.engine.search import Search, begin, final_loss, goes_on, turn_to
 from lols.engine.structures import CODE, COMPONENT, TIE, FrozenPolicy, Plan
 from lols.errors import ConfigurationError, SpaceError
-
-if TYPE_CHECKING:
-    from lols.training.model import Model
+from lols.kernels.dual import dual, take
+from lols.kernels.hashing import mix, unit
+from lols.kernels.kernel import Kernel
+from lols.kernels.layout import Struct
 
 COOLEST, HOTTEST = 0.05, 0.5  # temperatures of the samples, relative to what the policy thinks is at stake in a step
 
@@ -216,7 +215,7 @@ def check_samples(best_of: Any, starts: Any, temperature: float) -> None:
 
 
 def best_samples(
-    model: Model, examples: Examples, best_of: int, *, starts: int = 1, temperature: float = 1.0, seed: int = 0
+    model: Deciding, examples: Examples, best_of: int, *, starts: int = 1, temperature: float = 1.0, seed: int = 0
 ) -> Samples:
     """Draw `best_of` samples of each example from a model's policy, and keep the one of least loss.
 
@@ -236,7 +235,7 @@ def best_samples(
 
     """
     check_samples(best_of, starts, temperature)
-    if not isinstance(model.policy, FrozenPolicy):
+    if not model.decides.has_weights:
         raise ConfigurationError("sampling needs a linear policy")
     if not examples.has_truth:
         raise SpaceError("the loss chooses among samples, and these examples have no truth `y`, so it is unknown")

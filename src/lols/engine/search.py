@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lols.contract.hashing import mix
-from lols.engine.compile.dual import actions, dual, loss, row, start, take
+from lols.engine.calls import actions, loss, start
 from lols.engine.structures import AT_ACTION, AT_EXAMPLE, AT_STEP, CODE, LOSS_NOT_FINITE, NEGATIVE, TOO_MANY_STEPS
+from lols.kernels.dual import dual, take
+from lols.kernels.hashing import mix
+from lols.kernels.layout import row
 
 
 class Search(NamedTuple):

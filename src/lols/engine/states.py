@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lols.contract.examples import Examples
-from lols.contract.hashing import GOLDEN
-from lols.engine.compile.dual import step
-from lols.engine.compile.kernel import Kernel
-from lols.engine.compile.layout import Struct
+from lols.engine.calls import step
 from lols.engine.lessons import write_features
 from lols.engine.policy import gather
 from lols.engine.search import Search, begin, find_legal, instance
 from lols.engine.structures import AT_EXAMPLE, AT_STEP, CODE, Slots
 from lols.errors import ConfigurationError
+from lols.kernels.hashing import GOLDEN
+from lols.kernels.kernel import Kernel
+from lols.kernels.layout import Struct
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

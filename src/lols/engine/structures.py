@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lols.contract.features import FeatureBuffer, ItemBuffer
-from lols.engine.compile.layout import Struct
+from lols.kernels.layout import Struct
 
 REFERENCE, LEARNED, MIXTURE, NONE = 0, 1, 2, 3
 ROLLS = {"reference": REFERENCE, "learned": LEARNED, "mixture": MIXTURE, "none": NONE}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.contract.hashing import spread
-from lols.engine.compile.dual import dual
-from lols.engine.compile.kernel import Kernel
 from lols.engine.structures import Table
+from lols.kernels.dual import dual
+from lols.kernels.hashing import spread
+from lols.kernels.kernel import Kernel
 
 MARKS = np.array([1, 2, 4, 8, 16, 32, 64, 128], np.uint8)
 

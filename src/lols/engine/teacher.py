@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import dual, free, has, names_action, near, needs, reference_action, reference_costs
+from lols.engine.calls import free, names_action, reference_action, reference_costs
 from lols.engine.structures import AT_ACTION, CODE, ILLEGAL_REFERENCE, NOT_FINITE, NOT_WHOLE, NOTHING
+from lols.kernels.dual import dual, has, needs
 
 
 @needs("reference", "costs")
@@ -29,6 +30,15 @@ def mark_cheapest(search, here, s, legal):
             least = min(least, teacher.costs[a])
     for a in range(legal.size):
         teacher.free[a] = legal[a] and teacher.costs[a] == least
+
+
+FAR = float(1 << 62)
+
+
+@dual
+def near(number):
+    """The whole number that a number is cut to; one that no action has for NaN, infinity and those beyond 64 bits."""
+    return np.int64(number) if abs(np.float64(number)) <= FAR else np.int64(-FAR)
 
 
 @dual

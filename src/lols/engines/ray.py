@@ -5,18 +5,53 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import platform
 import socket
 import statistics
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib import metadata
 from typing import Any
 
+from lols._version import __version__
 from lols.contract.threads import cores
 from lols.contract.whole_numbers import check_whole
 from lols.engines.protocol import MOST_WORKERS, QUIET, Engine, Function, SharedValue, Workers, attempt
-from lols.engines.versions import check_versions, versions
 from lols.errors import ConfigurationError, LolsError, lines_of
+
+
+def versions() -> dict[str, str]:
+    """The versions here, and the name of this machine.
+
+    >>> sorted(versions())
+    ['NumPy', 'Numba', 'Python', 'host', 'lols']
+    """
+    return {
+        "lols": __version__,
+        "Python": platform.python_version(),
+        "NumPy": metadata.version("numpy"),
+        "Numba": metadata.version("numba"),
+        "host": socket.gethostname(),
+    }
+
+
+def check_versions(here: Mapping[str, str], there: Mapping[str, str]) -> None:
+    """Raise an error that names both sides if a version differs.
+
+    >>> check_versions({"Numba": "0.65", "host": "a"}, {"Numba": "0.62", "host": "b"})
+    Traceback (most recent call last):
+        ...
+    lols.errors.ConfigurationError: a has Numba 0.65, and the worker on b has Numba 0.62: install the same on both
+    """
+    different = [name for name in here if name != "host" and here[name] != there.get(name)]
+    if different:
+        sides = (", ".join(f"{name} {side.get(name, 'unknown')}" for name in different) for side in (here, there))
+        ours, theirs = sides
+        raise ConfigurationError(
+            f"{here['host']} has {ours}, and the worker on {there['host']} has {theirs}: install the same on both"
+        )
+
 
 MOST_DEATHS = 3  # of workers at the same item, beyond as many as there are, before it is given up
 SLOW, SLOW_LEAST = 5.0, 2.0  # times the usual duration, and seconds, after which an idle worker does an item again

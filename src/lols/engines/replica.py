@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lols.engine.compile.dual import dual
-from lols.engine.compile.kernel import Kernel
 from lols.engine.structures import FrozenPolicy, Table
 from lols.engine.table import (
     features_by_row,
@@ -19,6 +17,8 @@ from lols.engine.table import (
     lookup,
     rehash_kernel,
 )
+from lols.kernels.dual import dual
+from lols.kernels.kernel import Kernel
 from lols.learners.changes import append_features_kernel
 
 

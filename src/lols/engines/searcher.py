@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from lols.engine.drivers.lock_step import LockStepDriver
+from lols.engine.drivers.adapted import adapted
 from lols.engine.drivers.portable import check_sendable
 from lols.engine.lessons import FeatureRuns, lessons_of, slots_of
-from lols.engine.structures import Batch, FrozenPolicy, Plan
+from lols.engine.structures import Batch, Plan
 from lols.engines.history import History
 from lols.engines.protocol import Workers
 from lols.engines.replica import Tracked, snapshot
-from lols.engines.stage_one import PartLessons, PartOfBatch, Problem, search_part
-from lols.policies.files import state_of
+from lols.engines.stage_one import PartLessons, PartOfBatch, SearchedProblem, search_part
 
 OWN_PARTS = (
     4  # of a batch for policies of the user's: fixed, because their arithmetic may depend on what comes together
@@ -45,7 +44,7 @@ class BatchSearcher:
         self.received = self.batches = 0  # bytes of lessons, and how many batches
         if policy is not None:
             check_sendable(f"the policy {type(policy).__name__}", policy)
-        self._problem = workers.share(Problem(driver.portable().signed(), policy))
+        self._problem = workers.share(SearchedProblem(driver.portable().signed(), policy))
         self._whole_bytes = 0
         self._tracked: Tracked | None = None
 
@@ -88,7 +87,7 @@ class BatchSearcher:
 
     def _send(self, policy: Any) -> None:
         """Share what has changed in the policy, or all of it where that is less."""
-        if isinstance(policy, FrozenPolicy):
+        if self.policy is None:
             changes = None if self._tracked is None else self._tracked.after(policy)
             if changes is not None and self.history.has_room(changes.nbytes, self._whole_bytes):
                 self.history.add(changes, changes.nbytes)
@@ -97,7 +96,7 @@ class BatchSearcher:
             self._whole_bytes = whole.nbytes
             self._tracked = None if self.always_whole else Tracked(policy, compiled=self.driver.compiled)
         else:
-            whole = state_of(policy)
+            whole = adapted(policy).state()
             self._whole_bytes = sum(array.nbytes for array in whole.values())
         self.history.begin(whole, self._whole_bytes)
 
@@ -124,8 +123,7 @@ class BatchSearcher:
             widest_action=by_action.widest,
         )
         batch = Batch(rounds, beta, beta_in, np.arange(indices.size), losses, lessons)
-        if isinstance(self.driver, LockStepDriver):
-            self.driver.adopt(batch, taken)
+        self.driver.adopt(batch, taken)
         return batch
 
 

@@ -9,18 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.contract.examples import Examples
-from lols.engine.compile import store
-from lols.engine.compile.ahead import prepare_all
-from lols.engine.compile.kernel import DISABLED
 from lols.engine.drivers.portable import Portable
 from lols.engine.lessons import NO_FEATURES, FeatureRuns
 from lols.engine.structures import Batch, Plan
 from lols.engines.history import Version
 from lols.engines.protocol import SharedValue
 from lols.engines.replica import Replica, Touched
+from lols.kernels import store
+from lols.kernels.ahead import prepare_all
+from lols.kernels.kernel import DISABLED
 
 
-class Problem(NamedTuple):
+class SearchedProblem(NamedTuple):
     """What is searched: a driver with its data, and the policy of the user if it is not the linear one."""
 
     driver: Portable
@@ -89,7 +89,7 @@ def one_compiles() -> Iterator[None]:
 class StageOne:
     """The data of a run on a worker, its driver, and the policy in the version that was last asked for."""
 
-    def __init__(self, run: str, problem: Problem):
+    def __init__(self, run: str, problem: SearchedProblem):
         self.run, self.policy = run, problem.policy
         self.version: int | None = None
         self.driver = problem.driver.make()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from lols.engine.compile.kernel import compile_seconds
+from lols.kernels.kernel import compile_seconds
 from lols.training.progress import Progress, on_terminal
 
 OFTEN, RARELY = 5.0, 30.0  # seconds between the lines of one training, on a terminal and elsewhere

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from lols.contract.frames import as_objects
-from lols.contract.hashing import mix
-from lols.contract.user_frames import one_line
-from lols.errors import ConfigurationError, SpaceError, shown
+from lols.errors import ConfigurationError, SpaceError, one_line, shown
 from lols.heuristics.problems import HeuristicProblem
+from lols.kernels.hashing import mix
 
 CHOOSING, REPORTING = 64, 200  # instances that are drawn to choose a strategy, and to report
 FEWEST = 10  # in a list

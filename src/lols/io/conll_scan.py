@@ -6,9 +6,9 @@ message: what is wrong with the input goes into `report` as a code, a line, a nu
 
 from __future__ import annotations
 
-from lols.engine.compile.dual import dual
-from lols.engine.compile.kernel import kernel
-from lols.engine.compile.words import copy
+from lols.kernels.dual import dual
+from lols.kernels.kernel import kernel
+from lols.kernels.words import copy
 
 CONLLU, CONLLX, COLUMNS, TSV = range(4)
 FINE, WORD, OTHER, COUNT, EMPTY_SENTENCE, EMPTY_FORM, IDENTITY, RANGE = range(8)  # kinds of lines, then mistakes

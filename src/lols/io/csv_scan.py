@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import dual, not_inlined
-from lols.engine.compile.kernel import kernel
-from lols.engine.compile.words import BLOCK, WORD, equal_bits, lowest_bit, rare_bits, word_at
+from lols.kernels.dual import dual, not_inlined
+from lols.kernels.kernel import kernel
+from lols.kernels.words import BLOCK, WORD, equal_bits, lowest_bit, rare_bits, word_at
 
 FINE, ROOM, COLUMNS, ODD, OPEN = range(5)  # what a scan ends with, see `scan`
 CODE, AT, ROW, USED, RARE, CELLS = range(6)  # the cells of a report

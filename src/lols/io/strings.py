@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lols.engine.compile.dual import dual
-from lols.engine.compile.kernel import kernel
-from lols.engine.compile.layout import readonly
+from lols.kernels.dual import dual
+from lols.kernels.kernel import kernel
+from lols.kernels.layout import readonly
 
 
 class Texts(NamedTuple):

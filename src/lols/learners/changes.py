@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lols.engine.compile.dual import dual
-from lols.engine.compile.kernel import Kernel
 from lols.engine.structures import Lessons
 from lols.engine.table import features_by_row, fill, find, growing_table, insert, lookup
+from lols.kernels.dual import dual
+from lols.kernels.kernel import Kernel
 from lols.learners.learner import Learner
 from lols.learners.structures import Bank
 

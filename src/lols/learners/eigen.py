@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from lols.engine.compile.dual import dual, not_inlined
+from lols.kernels.dual import dual, not_inlined
 
 MOST_STEPS = 60  # for one eigenvalue; a few are enough
 EPSILON = 2.0**-52

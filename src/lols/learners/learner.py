@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from lols.engine.compile.kernel import Kernel
 from lols.engine.structures import FILLED, TURNS, UNSKETCHED, Columns, FrozenPolicy, Lessons, Sketched, Sketches
 from lols.engine.table import (
     copied,
@@ -21,6 +20,7 @@ from lols.engine.table import (
     rehash_kernel,
 )
 from lols.errors import ConfigurationError, LolsError
+from lols.kernels.kernel import Kernel
 from lols.learners.reductions import average_kernel, learn_costs_kernel, learn_margins_kernel, learn_sketched_kernel
 from lols.learners.settings import LearnerSettings
 from lols.learners.sketch import columns_of, make_sketches, settle_kernel, settled
@@ -37,7 +37,7 @@ from lols.learners.structures import (
     STATES,
     UPDATES,
     Bank,
-    Recipe,
+    KernelSettings,
     Workspace,
 )
 
@@ -87,7 +87,7 @@ class Learner:
         self.compiled = compiled
         self.code = hadamard_code(actions) if settings.reduction == "secoc" else np.zeros((0, actions), np.float32)
         self.columns = self.code.shape[0] * settings.thresholds if settings.reduction == "secoc" else actions
-        self.recipe = Recipe(
+        self.recipe = KernelSettings(
             REDUCTIONS[settings.reduction],
             UPDATES[settings.update],
             float(settings.step),

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lols.engine.compile.kernel import Kernel
 from lols.engine.table import is_fixed
+from lols.kernels.kernel import Kernel
 from lols.learners.changes import BANKS, PARTS, Detour, LearnedChanges, LearnerChanges
 from lols.learners.learner import Learner
 from lols.learners.structures import ROUNDS, Bank

@@ -10,12 +10,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import dual
-from lols.engine.compile.kernel import Kernel
 from lols.engine.margins import worst_violation
 from lols.engine.table import insert, lookup
+from lols.kernels.dual import dual
+from lols.kernels.kernel import Kernel
 from lols.learners.sketch import regress_sketched
-from lols.learners.structures import BAD, CSOAA, DROPPED, NAG, PERCEPTRON, ROUNDS, STATES, WEIGHT, Learning, Part
+from lols.learners.structures import (
+    BAD,
+    CSOAA,
+    DROPPED,
+    NAG,
+    PERCEPTRON,
+    ROUNDS,
+    STATES,
+    WEIGHT,
+    FeaturePart,
+    LearnerView,
+)
 from lols.learners.updates import invariant_step, move, multiplier, regress_rows, sensitize
 
 
@@ -62,14 +73,14 @@ def predict_single(part):
 @dual
 def own_part(learning, slots, slot):
     """The features of a state in the shared bank; their rows are in the workspace."""
-    return Part(learning.shared, learning.work.rows, slots.values, slots.start[slot], slots.stop[slot])
+    return FeaturePart(learning.shared, learning.work.rows, slots.values, slots.start[slot], slots.stop[slot])
 
 
 @dual
 def action_part(learning, slots, slot, a):
     """The features of an action in their bank; their rows are still to be found."""
     low, high = slots.action_start[slot, a], slots.action_stop[slot, a]
-    return Part(learning.single, learning.work.action_rows, slots.action_values, low, high)
+    return FeaturePart(learning.single, learning.work.action_rows, slots.action_values, low, high)
 
 
 @dual
@@ -207,7 +218,7 @@ def ready(learning, slots, slot, insert_all):
 
 def learn_margins(lessons, count, shared, single, recipe, work, counters):
     """The hinge: learn from the first `count` rounds, in order; each is line 14 of Algorithm 1."""
-    learning, slots = Learning(shared, single, recipe, None, work, counters), lessons.slots
+    learning, slots = LearnerView(shared, single, recipe, None, work, counters), lessons.slots
     for b in range(count):
         counters[ROUNDS] += 1.0
         for slot in range(lessons.first[b], lessons.first[b] + lessons.filled[b]):
@@ -218,7 +229,7 @@ def learn_margins(lessons, count, shared, single, recipe, work, counters):
 
 def learn_costs(lessons, count, shared, single, recipe, code, work, counters):
     """CSOAA and SECOC: the same by regression, all columns at once."""
-    learning, slots = Learning(shared, single, recipe, code, work, counters), lessons.slots
+    learning, slots = LearnerView(shared, single, recipe, code, work, counters), lessons.slots
     for b in range(count):
         counters[ROUNDS] += 1.0
         for slot in range(lessons.first[b], lessons.first[b] + lessons.filled[b]):
@@ -236,7 +247,7 @@ def learn_costs(lessons, count, shared, single, recipe, code, work, counters):
 
 def learn_sketched(lessons, count, shared, single, recipe, sketches, work, counters):
     """CSOAA by sketched regression: one action after the other."""
-    learning, slots = Learning(shared, single, recipe, None, work, counters), lessons.slots
+    learning, slots = LearnerView(shared, single, recipe, None, work, counters), lessons.slots
     for b in range(count):
         counters[ROUNDS] += 1.0
         for slot in range(lessons.first[b], lessons.first[b] + lessons.filled[b]):
@@ -246,7 +257,7 @@ def learn_sketched(lessons, count, shared, single, recipe, sketches, work, count
             counters[STATES] += 1.0
             own = own_part(learning, slots, slot)
             find_rows(own.bank, slots.ids, own.first, own.last, own.rows, counters)
-            part = Part(single, work.action_rows, slots.action_values, 0, 0)
+            part = FeaturePart(single, work.action_rows, slots.action_values, 0, 0)
             for a in range(slots.costs.shape[1]):
                 if not np.isfinite(slots.costs[slot, a]):
                     continue

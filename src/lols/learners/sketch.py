@@ -20,8 +20,6 @@ import math
 
 import numpy as np
 
-from lols.engine.compile.dual import dual, not_inlined
-from lols.engine.compile.kernel import Kernel
 from lols.engine.structures import (
     AT_SHARED,
     AT_SINGLE,
@@ -34,6 +32,8 @@ from lols.engine.structures import (
     Sketches,
 )
 from lols.engine.table import is_fixed
+from lols.kernels.dual import dual, not_inlined
+from lols.kernels.kernel import Kernel
 from lols.learners.eigen import decompose, order
 
 WINDOW, SHARED_WINDOW = 1 << 12, 1 << 10  # turns that are kept of a single regression, and of one of several

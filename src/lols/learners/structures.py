@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lols.engine.compile.layout import Struct
 from lols.engine.structures import Table
+from lols.kernels.layout import Struct
 
 CSOAA, HINGE, SECOC = 0, 1, 2
 REDUCTIONS = {"csoaa": CSOAA, "hinge": HINGE, "secoc": SECOC}
@@ -44,7 +44,7 @@ class Bank(Struct):
         return self.weights, self.squares, self.sums, self.scales
 
 
-class Recipe(Struct):
+class KernelSettings(Struct):
     """A learner's settings as the kernels see them."""
 
     reduction: int
@@ -57,7 +57,7 @@ class Recipe(Struct):
     keep: float = 1.0  # the share of what is known that a turn of a sketch keeps
 
 
-class Learning(NamedTuple):
+class LearnerView(NamedTuple):
     """A learner as its kernels see it."""
 
     shared: Any
@@ -68,7 +68,7 @@ class Learning(NamedTuple):
     counters: Any
 
 
-class Part(NamedTuple):
+class FeaturePart(NamedTuple):
     """Features `first` to `last` of a lesson; their rows in a bank are `rows[0]`, `rows[1]`, ..."""
 
     bank: Any

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from lols.engine.compile.dual import dual
+from lols.kernels.dual import dual
 from lols.learners.structures import ADAGRAD, GD, NAG, NORM, PERCEPTRON, RIDGE, ROUNDS, WEIGHT
 
 TINY = np.float32(1e-12)

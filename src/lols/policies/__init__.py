@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from lols.engine.states import States
-from lols.policies.linear import LinearPolicy
-from lols.policies.protocol import Policy
+from lols.policies.in_lock_step import LinearPolicy
+from lols.policies.linear import Linear
+from lols.policies.own import OwnPolicy
+from lols.policies.policy import Policy
 
-__all__ = ["LinearPolicy", "Policy", "States"]
+__all__ = ["Linear", "LinearPolicy", "OwnPolicy", "Policy", "States"]

@@ -1,175 +1,229 @@
-"""The linear policy as a policy of the protocol: the fused driver's scores and learners, for many states at a time."""
+"""Weights of features as a policy: searched with by the fused driver, and learned online."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
 
 import numpy as np
 
 from lols.contract.examples import Examples
-from lols.contract.space import SearchSpace
-from lols.contract.task import Task, as_space
-from lols.engine.compile.ahead import prepare_all
-from lols.engine.compile.dual import bind
-from lols.engine.compile.kernel import DISABLED, Kernel
-from lols.engine.compile.layout import Struct
-from lols.engine.lessons import NO_FEATURES, FeatureRuns, lessons_of, slots_of
-from lols.engine.memory import make_scratch
-from lols.engine.policy import draw_component, gather, new_policy, score
-from lols.engine.search import Search, instance
-from lols.engine.states import StateRows, States
-from lols.engine.structures import CODE, Data, FrozenPolicy, Scratch, following
-from lols.errors import ConfigurationError
+from lols.contract.space import Reference, SearchSpace
+from lols.contract.threads import Threads
+from lols.engine.beam import BeamDriver
+from lols.engine.drivers.fused import FusedDriver, KernelCall
+from lols.engine.structures import Batch, FrozenPolicy, Plan
+from lols.engine.table import copied
+from lols.errors import ConfigurationError, LolsError
 from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
+from lols.learners.structures import SECOND_ORDER
+from lols.policies.in_lock_step import LinearPolicy
+from lols.policies.mixture import PolicyMixture
+from lols.policies.policy import Policy, Terms
 
 
-class LinearPolicy:
-    """The policy that `lols.train` trains by default, as a policy of the protocol.
-
-    Training it gives the same weights as the fused driver, bit for bit, but more slowly: it is an example of the
-    protocol, and tests the lock-step driver. The resulting model is an ordinary one.
+class Linear(Policy):
+    """A linear policy: it takes the action whose features have the best weights.
 
     Parameters
     ----------
-    space
-        The search space.
+    learner
+        How costs become weights: `"hinge"`, `"csoaa"` or `"secoc"`; or `LearnerSettings`, which leave nothing open.
+    update
+        The online update; by default `"nag"` for csoaa, else `"adagrad"`.
     settings
-        The name of a reduction, or `LearnerSettings`.
-    weights
-        Fixed weights, for a policy that does not learn.
-    compiled
-        False runs the same code as plain Python.
+        Single settings by the names of `LearnerSettings`, such as `rate=0.1` or `bits=20`. Margin and scale follow from
+        the costs of the first examples unless they are given.
 
     Examples
     --------
     >>> import lols
     >>> from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
-    >>> space, data, teacher = tagging_space(labels=3), tagging_data(8, labels=3, words=20), tagging_references()
-    >>> plain = lols.train(space, data, teacher["optimal"], passes=2, compiled=False)
-    >>> policy = LinearPolicy(space, compiled=False)
-    >>> same = lols.train(space, data, teacher["optimal"], policy=policy, passes=2, compiled=False)
-    >>> np.array_equal(plain.policy.stack, same.policy.stack)
-    True
+    >>> policy = Linear("csoaa", rate=0.2)
+    >>> teacher = tagging_references()["optimal"]
+    >>> model = lols.train(tagging_space(3), tagging_data(9, labels=3), teacher, policy=policy, compiled=False)
+    >>> model.about["learner"]["update"], model.about["learner"]["rate"]
+    ('nag', 0.2)
 
     """
 
-    def __init__(
-        self,
-        space: SearchSpace | Task | type[Task],
-        settings: str | LearnerSettings = "hinge",
-        *,
-        weights: FrozenPolicy | None = None,
-        compiled: bool = True,
-    ):
-        if isinstance(settings, str):
-            settings = LearnerSettings(settings, "nag" if settings == "csoaa" else "adagrad")
-        if settings.slack is not None:
-            raise ConfigurationError("slack needs the fused driver: leave it out, or train without policy")
-        space = as_space(space)
-        by_action = space.action_features is not None
-        self.space, self.compiled, self._weights = space, compiled, weights
-        self.learner = Learner(settings, space.action_count, by_action=by_action, compiled=compiled)
-        self._bound = bind("Space", space.functions(), space.name)
-        self._scratch: tuple[Examples, int, Scratch] | None = None
+    has_weights = True
+
+    def __init__(self, learner: str | LearnerSettings | None = None, update: str | None = None, **settings: Any):
+        if isinstance(learner, LearnerSettings):
+            for name in [*(["update"] if update is not None else []), *settings]:
+                raise ConfigurationError(f"{name} has no effect: it is part of the given LearnerSettings")
+            self.settings = learner
+        else:
+            unknown = sorted(settings.keys() - {each.name for each in fields(LearnerSettings)})
+            if unknown:
+                raise ConfigurationError(f"unknown setting '{unknown[0]}' of a linear policy: see LearnerSettings")
+            name = learner or "hinge"
+            graded = name == "hinge" and update != "perceptron"
+            left_open = {"margin": "auto" if graded else "unit", "scale": None}
+            update = update or ("nag" if name == "csoaa" else "adagrad")
+            self.settings = LearnerSettings(name, update, **left_open | settings)
+        self.given = {"learner": learner, "update": update} | settings
+        self._weights: FrozenPolicy | None = None
+        self._learner: Learner | None = None
+        self._mixture: PolicyMixture | None = None
+        self._returned = "average"
+        self._kept: FrozenPolicy | None = None
+
+    @classmethod
+    def of(cls, weights: FrozenPolicy) -> Linear:
+        """Weights that have been learned."""
+        made = cls()
+        made._weights = weights
+        return made
+
+    # --- deciding ---
 
     @property
-    def weights(self) -> FrozenPolicy:
-        """The weights as they are now."""
-        return self.learner.policy() if self._weights is None else self._weights
-
-    @property
-    def random(self) -> bool:
-        """Whether one of several components is drawn at each state, as Searn's policy does."""
-        return self.weights.chances.size > 1
-
-    def costs(self, states: States) -> np.ndarray:
-        """The predicted cost of every action."""
-        weights = self.weights
-        scratch = self._memory(states.examples, weights)
-        scratch.report[:] = 0
-        new_policy(scratch.seen)
-        examples, costs = states.examples, np.zeros((len(states), states.actions), np.float32)
-        data = Data(examples.x, (), examples.items, examples.states, examples.steps)
-        asked = AskedStates(states.where(), states.draws, costs)
-        try:
-            score_kernel(self.compiled, self._bound, data, weights, FOLLOWING, scratch, asked)
-        except Exception:
-            len(states.start)  # gathers the features again, which raises an error that describes the problem
-            raise
-        if scratch.report[CODE]:
-            len(states.start)
-        return costs
-
-    def update(self, states: States, costs: np.ndarray, weights: np.ndarray) -> None:
-        """Learn from cost vectors; the states of one example are one round."""
+    def asked(self) -> FrozenPolicy:
+        """The weights as they are now; those of the learner share memory with it."""
         if self._weights is not None:
-            raise ConfigurationError("this policy has fixed weights: create one without weights to train it")
-        first = np.flatnonzero(np.diff(states.example, prepend=-1))
-        filled = np.diff(np.append(first, len(states)))
-        features, by_action = FeatureRuns.between(states.start, states.ids, states.values), NO_FEATURES
-        if self.learner.by_action:
-            by_action = FeatureRuns.between(states.action_start, states.action_ids, states.action_values)
-        slots = slots_of(features, costs, weights, by_action)
-        widest = {"widest": features.widest, "widest_action": by_action.widest}
-        self.learner.learn(lessons_of(slots, first, filled, example=states.example[first], **widest))
+            return self._weights
+        learner = self._own_learner
+        return learner.policy() if self._mixture is None else self._mixture.policy(learner)
 
-    def averaged(self) -> FrozenPolicy:
-        """The average of the weights over rounds, as in an ordinary model."""
-        return frozen(self.learner.policy(averaged=True) if self._weights is None else self._weights)
+    @property
+    def name(self) -> str:
+        return "linear"
 
-    def frozen(self) -> FrozenPolicy:
-        """A copy of the weights, as in an ordinary model."""
-        return frozen(self.weights)
+    @property
+    def components(self) -> int:
+        return int(self.asked.chances.size)
 
-    def warm_up(self) -> None:
-        """Have ready what learning needs only when there are many features."""
-        if self.compiled and not DISABLED:
-            prepare_all(self.learner.growth())
+    @property
+    def keeps_scores(self) -> bool:
+        return True
+
+    def driver(
+        self,
+        space: SearchSpace,
+        examples: Examples,
+        reference: Reference | None = None,
+        *,
+        threads: Threads = 1,
+        together: int | None = None,
+        compiled: bool = True,
+    ) -> FusedDriver:
+        return FusedDriver(space, examples, reference, threads=threads, together=together, compiled=compiled)
+
+    def beam_driver(self, space: SearchSpace, examples: Examples, *, threads: Threads, compiled: bool) -> BeamDriver:
+        return BeamDriver(space, examples, threads=threads, compiled=compiled)
+
+    def in_lock_step(self, space: SearchSpace, *, compiled: bool = True) -> LinearPolicy:
+        return LinearPolicy(space, weights=self.asked, compiled=compiled)
+
+    # --- learning ---
+
+    def begun(self, terms: Terms) -> Linear:
+        made = type(self)(terms.settings)
+        averaged = terms.alpha is not None or terms.returned == "average"
+        space = terms.space
+        by_action = space.action_features is not None
+        made._learner = Learner(
+            terms.settings, space.fixed_actions, by_action=by_action, averaged=averaged, compiled=terms.compiled
+        )
+        made._mixture = None if terms.alpha is None else PolicyMixture(terms.alpha)
+        made._returned = terms.returned
+        return made
+
+    @property
+    def learner(self) -> Learner | None:
+        return self._learner
+
+    def go_on(self, learner: Learner) -> None:
+        """Learn with this learner from now on."""
+        self._learner = learner
+
+    def check_mixable(self) -> None:
+        update = self.settings.update
+        if update in SECOND_ORDER:
+            raise ConfigurationError(f"{update} learners cannot be averaged: choose adagrad or nag, or sync='exact'")
+
+    @property
+    def _own_learner(self) -> Learner:
+        if self._learner is None:
+            raise ConfigurationError("this policy has fixed weights, or has not begun to learn")
+        return self._learner
+
+    def calls(self, driver: FusedDriver, plan: Plan) -> list[KernelCall]:
+        learner = self._own_learner
+        calls = driver.calls(learner.policy(), plan)
+        return [calls.search, *learner.calls(calls.lessons), calls.predict, *calls.evaluate]
+
+    def begin_pass(self) -> None:
+        if self._mixture is not None:
+            self._mixture.begin(self._own_learner)
+
+    def end_pass(self, rounds: int) -> None:
+        if self._mixture is not None:
+            self._mixture.end(self._own_learner, rounds)
+
+    @property
+    def reference_weight(self) -> float | None:
+        return None if self._mixture is None else self._mixture.reference_weight
+
+    def learn(self, batch: Batch, driver: Any) -> None:
+        self._own_learner.learn(batch.lessons)
+
+    def copied(self) -> FrozenPolicy:
+        return frozen(self.asked)
+
+    def returned(self) -> FrozenPolicy:
+        """Searn's mixture, the policy that was kept, or the average or the last one."""
+        if self._weights is not None:
+            return self._weights
+        learner = self._own_learner
+        if self._mixture is not None:
+            return self._mixture.final(learner)
+        if self._kept is not None:
+            return self._kept
+        if self._returned == "average" and learner.averaged:
+            policy = learner.policy(averaged=True)  # has its own copy of the weights
+            return policy._replace(shared=copied(policy.shared), single=copied(policy.single))
+        return learner.last()
+
+    def keep(self) -> None:
+        self._kept = self._own_learner.last()
+
+    def onward(self) -> Policy:
+        raise ConfigurationError("a linear policy learns on from its learner's state: see lols.train(..., start=model)")
+
+    # --- what is written down ---
+
+    def describe(self) -> dict[str, Any]:
+        return self._own_learner.describe()
+
+    def identity(self) -> dict[str, Any]:
+        return asdict(self.settings)
+
+    def report(self) -> dict[str, Any]:
+        return self._own_learner.report()
 
     def state(self) -> dict[str, np.ndarray]:
-        """The whole state of the learner."""
-        return self.learner.state()
+        tensors = {f"learner.{k}": v for k, v in self._own_learner.state().items()}
+        if self._kept is not None:
+            tensors |= {"snapshot.stack": self._kept.stack, "snapshot.single": self._kept.single_stack}
+        return tensors | (self._mixture.state() if self._mixture is not None else {})
 
-    def load(self, state: Mapping[str, np.ndarray]) -> None:
-        """Restore the state of a policy with the same settings."""
-        self.learner.load(state)
-
-    def _memory(self, examples: Examples, weights: FrozenPolicy) -> Scratch:
-        components, columns = weights.stack.shape[0], weights.stack.shape[2]
-        if self._scratch is None or self._scratch[0] is not examples or self._scratch[1] != components:
-            self._scratch = (examples, components, make_scratch(examples, components, columns, self.compiled))
-        return self._scratch[2]
-
-
-FOLLOWING = following(0, False)
-
-
-class AskedStates(Struct):
-    """States, and memory for the predicted costs of their actions."""
-
-    found: StateRows
-    draws: np.ndarray
-    costs: np.ndarray  # to be filled
-
-
-def score_states(space, data, policy, plan, scratch, asked):
-    """Predict costs with the functions of the fused driver; states of one example share the scores of its items."""
-    search = Search(space, None, policy, plan, data.items, scratch)
-    last = -1
-    found = asked.found
-    for i in range(found.example.size):
-        if found.example[i] != last:
-            scratch.epoch[0] += 1
-            last = found.example[i]
-        here = instance(data, last, i, 0)
-        s = found.memory[found.rows[i], : data.states[last]]
-        gather(search, here, s, found.legal[i])
-        score(search, here, s, found.legal[i], draw_component(policy.chances, asked.draws[i]))
-        if scratch.report[CODE] != 0:
-            break
-        for a in range(asked.costs.shape[1]):
-            asked.costs[i, a] = scratch.seen.costs[a]
-
-
-score_kernel = Kernel(score_states)
+    def load(self, tensors: Mapping[str, np.ndarray]) -> None:
+        learner = self._own_learner
+        learner.load({k.removeprefix("learner."): v for k, v in tensors.items() if k.startswith("learner.")})
+        if self._mixture is not None:
+            self._mixture.load(tensors, learner)
+        if "snapshot.stack" in tensors:
+            # Rows are only ever added, so the rows of the snapshot are the first rows of the learner.
+            policy = learner.last()
+            stack, single = np.zeros_like(policy.stack), np.zeros_like(policy.single_stack)
+            old, old_single = tensors["snapshot.stack"], tensors["snapshot.single"]
+            if old.ndim != 3 or old.shape[::2] != stack.shape[::2] or old_single.ndim != 2 or len(old_single) != 1:
+                raise LolsError(f"'snapshot' has shapes {old.shape} and {old_single.shape}, which do not fit")
+            rows, single_rows = min(old.shape[1], stack.shape[1]), min(old_single.shape[1], single.shape[1])
+            stack[:, :rows], single[:, :single_rows] = old[:, :rows], old_single[:, :single_rows]
+            self._kept = policy._replace(stack=stack, single_stack=single)

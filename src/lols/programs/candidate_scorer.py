@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from lols.engine.compile.kernel import Kernel
-from lols.engine.compile.layout import Struct
 from lols.engine.policy import cheapest, single_score
 from lols.engine.structures import FrozenPolicy
+from lols.kernels.kernel import Kernel
+from lols.kernels.layout import Struct
 from lols.programs.candidates import EncodedCandidates, encode_candidates
 from lols.programs.choices import Legal
 from lols.programs.scorer import GIVEN, Scorer

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from lols.contract.examples import without_collector
-from lols.contract.hashing import mix
 from lols.engine.drivers.portable import Portable
 from lols.engine.lessons import NO_FEATURES, FeatureRuns, lessons_of, slots_of
 from lols.engine.structures import Batch, FrozenPolicy, Plan, Slots
+from lols.kernels.collector import without_collector
+from lols.kernels.hashing import mix
 from lols.programs.costs import Evaluator, StateCosts
 from lols.programs.parts import parts_of
 from lols.programs.program import Program
@@ -39,6 +39,15 @@ class ProgramDriver:
         self.choices, self.scorer = parts_of(program, compiled)
         self.evaluator = Evaluator((program, self.choices, self.scorer), self.tricks)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
     def portable(self) -> Portable:
         """What makes such a driver on another machine."""
         arguments = {"program": self.program, "objects": self.objects, "tricks": self.tricks, "compiled": self.compiled}
@@ -47,6 +56,9 @@ class ProgramDriver:
     def work_of(self, indices: np.ndarray) -> np.ndarray:
         """About how much work each of these objects is, which is not known."""
         return np.ones(indices.size, np.int64)
+
+    def adopt(self, batch: Batch, taken: np.ndarray) -> None:
+        """Take over a batch that was searched elsewhere: there is nothing to take over from here on."""
 
     def make_lessons(
         self,

@@ -7,8 +7,8 @@ import math
 import struct
 from typing import Any
 
-from lols.contract.hashing import GOLDEN, MASK, MULTIPLY_1, MULTIPLY_2, SPREAD, mix
 from lols.errors import SpaceError
+from lols.kernels.hashing import GOLDEN, MASK, MULTIPLY_1, MULTIPLY_2, SPREAD, mix
 
 MOST = 1 << 21  # the most ids to keep
 NOTHING = 0x6E6F6E65

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from lols.contract.hashing import mix
 from lols.engine.deviations import teacher_stream
 from lols.engine.policy import draw_component
 from lols.engine.roll_in import teacher_rolls_in
 from lols.engine.roll_out import teacher_rolls_out
 from lols.engine.structures import COMPONENT, DRAWN_POLICY, MIXTURE, ROLL_IN, TEACHER, TEACHER_POLICY, TIE, Plan
 from lols.errors import SpaceError
+from lols.kernels.hashing import mix
 from lols.programs.choices import Legal, Teacher
 from lols.programs.search import ProgramSearch, Stop, ask_teacher, is_random
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from lols.contract.features import LARGEST, FeatureBuffer
-from lols.engine.compile.kernel import Kernel
-from lols.engine.compile.layout import Struct
 from lols.engine.policy import add_features, cheapest, decode
 from lols.engine.structures import FrozenPolicy
 from lols.errors import SpaceError
+from lols.kernels.kernel import Kernel
+from lols.kernels.layout import Struct
 from lols.programs.choices import Legal
 from lols.programs.feature_ids import Ids
 

@@ -3,19 +3,53 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any
 
 from lols.contract.examples import Examples
 from lols.contract.frames import as_objects
+from lols.engine.drivers.fused import KernelCall
 from lols.errors import ConfigurationError
+from lols.policies.own import as_policy
+from lols.policies.policy import Policy
 from lols.programs.driver import TRICKS, ProgramDriver
 from lols.programs.model import ProgramModel, plain_labels
 from lols.programs.program import Program
+from lols.training.learning import Learning
 from lols.training.progress import Progress
-from lols.training.run import TrainingRun
+from lols.training.sources import InMemory
 from lols.training.trainer import Trainer
+
+
+class ProgramObjects(InMemory):
+    """Objects that a program decides on, instead of examples in columns."""
+
+    def driver(self, policy: Policy, recipe: Any, examples: Any) -> Any:
+        """The driver that runs the program."""
+        return ProgramDriver(recipe.program, examples, recipe.tricks, recipe.compiled)
+
+    def calls(self, policy: Policy, driver: Any, recipe: Any) -> list[KernelCall]:
+        """A program is not compiled."""
+        return []
+
+    def progress(self, learning: Learning) -> int:
+        """The progress, in objects: the number of decisions is not known in advance."""
+        return learning.done
+
+    def digest(self) -> str:
+        """A digest of the objects; those whose `repr` is an address are not compared."""
+        digest = hashlib.sha256(str(len(self.examples)).encode())
+        for number, obj in enumerate(self.examples):
+            shown = repr(obj)
+            digest.update((f"{number}" if " at 0x" in shown else shown).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
+
+    def identity(self, recipe: Any) -> dict[str, Any]:
+        """Program and objects, to compare with a checkpoint."""
+        return {
+            "program": recipe.program.source,
+            "set of labels": plain_labels(recipe.program.labels),
+            "data": self.digest(),
+        }
 
 
 class ProgramTrainer(Trainer):
@@ -32,11 +66,14 @@ class ProgramTrainer(Trainer):
 
     """
 
+    IN_MEMORY = ProgramObjects
+
     def __init__(self, program: Program, *, tricks: dict[str, bool] | None = None, **options: Any):
         unknown = set(tricks or {}) - set(TRICKS)
         if unknown:
             raise ConfigurationError(f"unknown trick '{min(unknown)}' of programs: choose from {', '.join(TRICKS)}")
-        if options.get("policy") is not None:
+        given = options.get("policy")
+        if given is not None and not as_policy(given).has_weights:
             raise ConfigurationError("policy has no effect: programs are trained with the linear learner")
         if options.get("threads") not in (None, 1, "auto"):
             raise ConfigurationError("threads has no effect: a program is plain Python and runs in one thread")
@@ -53,62 +90,25 @@ class ProgramTrainer(Trainer):
         about = {"program": self.program.source}
         return ProgramModel(self.program, model.policy, model.plan, about, compiled=self.compiled)
 
-    def new_run(self, data: Any) -> ProgramRun:
-        """A new run over these objects."""
-        objects = self.encoded(data)
-        if not objects:
-            raise ConfigurationError("there are no examples to learn from: give at least one")
-        return ProgramRun(self, objects)
-
     def look_over(self, examples: Any, driver: Any) -> None:
         """Programs check their arguments at each call."""
 
     def encoded(self, data: Any, *, labelled: bool = True) -> Any:
         """The objects themselves, in a list."""
-        return list(as_objects(data))
+        objects = list(as_objects(data))
+        if labelled and not objects:
+            raise ConfigurationError("there are no examples to learn from: give at least one")
+        return objects
+
+    def model_of(self, learning: Learning) -> ProgramModel:  # type: ignore[override]
+        """What was learned so far as a model."""
+        model = super().model_of(learning)
+        about = model.about | {"program": self.program.source}
+        return ProgramModel(self.program, model.policy, model.plan, about, model.report, compiled=model.compiled)
 
     def bar(self, examples: Any, wanted: bool | None = None, title: str = "training", unit: str = "examples") -> Any:
         """A progress bar that counts objects, because the number of decisions is not known in advance."""
         return Progress(wanted, self.passes * len(examples), title, unit, self.passes)
-
-
-class ProgramRun(TrainingRun):
-    """One training run of a program."""
-
-    def __init__(self, trainer: ProgramTrainer, objects: Sequence[Any]):
-        super().__init__(trainer, objects)  # type: ignore[arg-type]
-        self.program, self.objects, self.tricks = trainer.program, objects, trainer.tricks
-
-    @property
-    def progress(self) -> int:
-        """The progress, in examples."""
-        return self.done
-
-    def driver(self) -> Any:
-        """The driver that runs the program."""
-        return nullcontext(ProgramDriver(self.program, self.objects, self.tricks, self.trainer.compiled))
-
-    def model(self) -> ProgramModel:  # type: ignore[override]
-        """The model as it is now."""
-        model = super().model()
-        about = model.about | {"program": self.program.source}
-        return ProgramModel(self.program, model.policy, model.plan, about, model.report, compiled=model.compiled)
-
-    def data_digest(self) -> str:
-        """A digest of the objects; those whose `repr` is an address are not compared."""
-        digest = hashlib.sha256(str(len(self.objects)).encode())
-        for number, obj in enumerate(self.objects):
-            shown = repr(obj)
-            digest.update((f"{number}" if " at 0x" in shown else shown).encode("utf-8", "surrogatepass"))
-        return digest.hexdigest()
-
-    def _task_and_data(self) -> dict[str, Any]:
-        """Program and objects, to compare with a checkpoint."""
-        return {
-            "program": self.program.source,
-            "set of labels": plain_labels(self.program.labels),
-            "data": self.data_digest(),
-        }
 
 
 def program_trainer(program: Program, data: Any, reference: Any = None, **options: Any) -> ProgramTrainer:

@@ -13,7 +13,7 @@ from lols.plots.look import ENDINGS, inline_svg, save
 from lols.reproduction.describe import describe
 from lols.reproduction.document import Chart, TextCell
 from lols.reproduction.paper import CITATION
-from lols.tasks.tokens.pages import render
+from lols.tasks.pages import render
 from lols.training.progress import duration
 
 HEADING = "Learning to search better than your teacher, reproduced"

@@ -6,25 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from lols.contract.choosing import drawn, some
 from lols.contract.examples import Examples
 from lols.contract.space import Reference
 from lols.errors import ConfigurationError
+from lols.tasks.problem import Naming
 from lols.training.model import Model
-
-
-@dataclass(frozen=True)
-class Naming:
-    """What actions are called.
-
-    `name` gives the name of an action at a place. `places` numbers the places of decisions whose actions have names of
-    their own, such as nodes of a tree, given the deviations and the actions taken; by default there is one.
-    """
-
-    name: Callable[[int, int], str]
-    places: Callable[[Any, np.ndarray], np.ndarray] | None = None
 
 
 @dataclass(frozen=True)

@@ -103,9 +103,9 @@ def _sizes(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> dict
 def stored_algorithm(about: Mapping[str, Any]) -> Algorithm | None:
     """The algorithm that a model was trained with, from the plain values in its file; None if it is none of ours.
 
-    >>> from lols import algorithm; from lols.training.run import plain
+    >>> from lols import algorithm
     >>> made = algorithm("lols", beta="linear:1:0")
-    >>> stored_algorithm({"algorithm": plain(made)}) == made
+    >>> stored_algorithm({"algorithm": made.described()}) == made
     True
     """
     stored = about.get("algorithm")

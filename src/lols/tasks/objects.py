@@ -7,48 +7,179 @@ trained, predicted with, evaluated, explained, inspected and certified on the co
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from lols.contract.examples import Examples
-from lols.contract.sharing import exclusive, on_snapshot
+from lols.contract.sharing import on_snapshot
 from lols.contract.space import Reference, SearchSpace
-from lols.contract.task import Task
+from lols.contract.task import Task, as_teacher
 from lols.contract.threads import Threads
-from lols.errors import ConfigurationError, LolsError, ModelFileError
+from lols.errors import ConfigurationError, LolsError
 from lols.io.opening import opened
-from lols.tasks.case import Case, case_of
-from lols.tasks.options import is_plain
+from lols.tasks.case import Case
+from lols.tasks.estimator import Estimator
+from lols.tasks.problem import Naming, Problem
 from lols.tasks.replay import ReplayedFile
-from lols.tasks.search import Judges, SearchEstimator
-from lols.tasks.verbs import CertifyOptions, Evaluation, Say, VerbReport, Verbs, silent
+from lols.tasks.verbs import CertifyOptions, FileLayout, Scores, VerbReport, Verbs
 from lols.training.calibration import Judged
 from lols.training.clock import Clock
 from lols.training.confidence import judged_steps
-from lols.training.model import make_model
+from lols.training.model import Model
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-class ObjectTask(NamedTuple):
-    """A task as `SearchEstimator` trains it; its own teacher is the only one, and called optimal."""
+@dataclass(frozen=True)
+class ObjectData:
+    """Python objects."""
 
-    task: type[Task]
+    objects: list[Any]
+    unit: str = "examples"  # what they are called
+    layout: Any = None  # how the files were laid out
+    seconds: float = 0.0  # that reading took
+
+    def __len__(self) -> int:
+        return len(self.objects)
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self.objects)
+
+    def check(self) -> None:
+        """Raise an error if there are none."""
+        if not self.objects:
+            raise LolsError(f"there are no {self.unit} to learn from: give at least one")
+
+    def scan(self, *, stream: bool = False) -> ObjectData:
+        """Themselves: nothing has to be known of them before."""
+        return self
+
+    def joined(self, others: Sequence[ObjectData]) -> ObjectData:
+        """All of several files."""
+        return replace(self, objects=[each for data in (self, *others) for each in data.objects])
+
+    def cut(self, values: Any) -> Any:
+        """There is one output for each."""
+        return values
+
+    def remarks(self, held: Any) -> list[str]:
+        """How many there are."""
+        return [f"{len(self):,} {self.unit}"]
+
+    def facts(self) -> dict[str, Any]:
+        """The same, for reports."""
+        return {"examples": len(self)}
+
+
+@dataclass(frozen=True)
+class ObjectFormat:
+    """Files of objects.
+
+    Parameters
+    ----------
+    parse, write_text
+        The objects in the text of a file, and the text of objects with their outputs.
+    layout
+        Where things are in the files.
+    unit
+        What objects are called.
+
+    """
+
+    parse: Callable[[str, Any], list[Any]]
+    write_text: Callable[[Sequence[Any], Sequence[Any]], str]
+    layout: Any
+    unit: str
+
+    def settled(self, paths: Sequence[Any]) -> Self:
+        """The same: nothing is left open."""
+        return self
+
+    def agreed(self, scan: Any) -> Self:
+        """The same."""
+        return self
+
+    def objects(self, path: Any) -> list[Any]:
+        """The objects in a file."""
+        with opened(path) as stream:
+            data = stream.read()
+        try:
+            objects = self.parse(data.decode("utf-8"), self.layout)
+        except UnicodeDecodeError as error:
+            raise LolsError(f"{path}: byte {error.start + 1} is not UTF-8; convert the file") from None
+        return [objects[k] for k in path.chosen(len(objects))] if isinstance(path, ReplayedFile) else objects
+
+    def read(self, paths: Sequence[Any]) -> ObjectData:
+        """The objects in files."""
+        clock = Clock()
+        objects = [each for path in paths for each in self.objects(path)]
+        return ObjectData(objects, self.unit, self.layout, clock.working())
+
+    def scan(self, path: Any) -> ObjectData:
+        """The objects in one file."""
+        return self.read([path])
+
+    def pieces(self, path: Any) -> Iterator[ObjectData]:
+        """A file as one piece."""
+        yield self.read([path])
+
+    def inputs(self, piece: ObjectData) -> ObjectData:
+        """The objects."""
+        return piece
+
+    def write(self, piece: ObjectData, problem: Any, outputs: Any, sure: Any) -> bytes:
+        """The text with outputs."""
+        return self.write_text(piece.objects, outputs or []).encode()
+
+
+class ObjectTask(Problem):
+    """The problem of a search space that is the user's own; its own teacher is the only one, and called optimal."""
+
+    def __init__(self, space: SearchSpace):
+        self._space = space
+
+    @classmethod
+    def propose(cls, scan: Any, options: Any) -> Self:
+        """The problem of the estimator's task, whatever the data are."""
+        return cls(options.TASK.space)
 
     @property
     def space(self) -> SearchSpace:
         """The search space."""
-        return self.task.space
+        return self._space
 
     def reference(self, name: str) -> Reference:
         """The teacher."""
         if name != "optimal":
             raise ConfigurationError(f"unknown reference '{name}': the task has one, which is called optimal")
-        return self.task.teacher
+        return as_teacher(None, self.space)
+
+    def examples_of(self, data: ObjectData, *, truth: bool = True) -> Examples:
+        """The objects as the task encodes them."""
+        return Examples(self.space, data.objects, truth=truth and self.space.truth_for(self.space.teacher))
+
+    def decides_like(self, other: Problem) -> bool:
+        """Whether the space is the same."""
+        return self.space is other.space
+
+    def predicted(self, model: Model, data: ObjectData, *, confidence: bool = False) -> tuple[Any, Any]:
+        """The outputs of the space, and the confidence in each step."""
+        found = model.predict(data.objects, confidence=confidence)
+        return found if confidence else (found, None)
+
+    def judged(self, model: Model, examples: Examples, data: Any, chosen: np.ndarray | None = None) -> Judged:
+        """Which steps are right: no other would have cost less, had the teacher completed the result."""
+        return judged_steps(model, examples, self.reference("optimal"))
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Nothing: the functions of a task are in no model file."""
+        return {}, {}
 
 
 @dataclass(frozen=True)
@@ -57,6 +188,7 @@ class ObjectScores:
 
     examples: int
     loss: float
+    reliability: ClassVar[None] = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as `--json` prints them."""
@@ -69,13 +201,15 @@ class ObjectScores:
         write(console, f"loss {self.loss:.4f} per example on {self.examples:,} examples")
 
 
-class ObjectEstimator(SearchEstimator):
+class ObjectEstimator(Estimator):
     """The base of estimators whose examples are plain Python objects, by default the lines of a file.
 
     A subclass defines the first two of the following. Its name is that of the command, in small letters, and the first
     line of its docstring says what its files are, unless it has `VERBS` of its own.
     """
 
+    PROBLEM = ObjectTask
+    BY_WORKERS = False
     TASK: ClassVar[type[Task]]  # the search problem, with a teacher of its own
     SAMPLE: ClassVar[str]  # the text of a tiny labelled file, by which `lols warmup` has things compiled
     ACTIONS: ClassVar[Sequence[str] | None] = None  # what the actions are called; by default by their numbers
@@ -100,148 +234,85 @@ class ObjectEstimator(SearchEstimator):
         lists = (output if isinstance(output, list | tuple) else [output] for output in outputs)
         return "".join(" ".join(map(str, values)) + "\n" for values in lists)
 
-    # --- Python objects ---
+    # --- objects as data ---
 
-    @exclusive
-    def fit(self, X: Sequence[Any], y: None = None, *, dev: Sequence[Any] | None = None, **fitting: Any) -> Self:
-        """Train on labelled objects; with `dev` objects, the pass with the least loss on them is kept."""
-        if not len(X):
-            raise LolsError(f"there are no {self.VERBS.unit} to learn from: give at least one")
-        task = ObjectTask(self.TASK)
-        truth = task.space.truth_for(task.space.teacher)
-        held = None if dev is None else Examples(task.space, list(dev), truth=truth)
-        score = None if held is None else (lambda model: {"cost": model.evaluate(held)})
-        teacher = task.reference(self.reference)
-        judges = Judges(
-            lambda model, part, _: judged_steps(model, part, teacher),
-            None if held is None else (lambda model: judged_steps(model, held, teacher)),
-        )
-        goes_on = self._goes_on()
-        self._train(task, lambda: Examples(task.space, list(X), truth=truth), score, judges, goes_on=goes_on, **fitting)
-        return self
+    def _data(self, X: Sequence[Any], y: None = None) -> ObjectData:
+        return ObjectData(list(X), self.VERBS.unit)
 
-    @on_snapshot
-    def predict(self, X: Sequence[Any], *, confidence: bool = False) -> Any:
-        """The task's output for each object; with `confidence` also that in each step, as `Model.predict` gives it."""
-        self._check_fitted()
-        return self.model_.predict(X, confidence=confidence)
+    def _labelled(self, given: Sequence[Any]) -> ObjectData:
+        return self._data(given)
 
-    @exclusive
-    def calibrate_with(self, X: Sequence[Any]) -> Self:
-        """Fit confidences to labelled objects that training did not see; returns the estimator itself."""
-        self._check_fitted()
-        self._recalibrate(self._judged_on(self.model_.labelled(list(X), self.model_.space.teacher)))
-        return self
+    def _certified(self, data: Sequence[Any]) -> ObjectData:
+        return self._data(data)
 
-    def _judged_on(self, examples: Examples) -> dict[str, Judged]:
-        return {"steps": judged_steps(self.model_, examples, self.task_.reference(self.reference))}
+    def _format(self, layout: Any, **training: Any) -> Any:
+        return ObjectFormat(self.read, self.text, layout, self.VERBS.unit)
 
-    @on_snapshot
-    def scores(self, X: Sequence[Any]) -> Any:
-        """All actions of all steps, as `Model.scores` gives them."""
-        self._check_fitted()
-        return self.model_.scores(X)
+    @property
+    def file_columns(self) -> FileLayout:
+        """Where things are in files like those of training."""
+        found: FileLayout = vars(self).get("columns_") or self.VERBS.files()
+        return found
+
+    def _note(self, scan: Any, *, anew: bool, stream: bool = False) -> None:
+        self.columns_ = self.file_columns
+
+    def objects_of(self, path: str, layout: Any) -> list[Any]:
+        """The objects in a file."""
+        found: list[Any] = self._format(layout).objects(path)
+        return found
+
+    def _read(self, path: str, layout: Any, asked: Any) -> ObjectData:
+        clock, objects = Clock(), self.objects_of(path, layout)
+        if not objects:
+            raise LolsError(f"{path}: there are no {self.VERBS.unit} in it; give a file with some")
+        return ObjectData(objects, self.VERBS.unit, layout, clock.working())
+
+    # --- what is known of them ---
 
     @on_snapshot
     def score(self, X: Sequence[Any], y: None = None) -> float:
         """Minus the average loss."""
         self._check_fitted()
-        return -self.model_.evaluate(X)
+        return -self._fitted.evaluate(X)
 
-    # --- files ---
-
-    @property
-    def file_columns(self) -> Any:
-        """Where things are in files like those of training."""
-        return getattr(self, "columns_", self.VERBS.files())
-
-    def objects_of(self, path: str, layout: Any) -> list[Any]:
-        """The objects in a file."""
-        with opened(path) as stream:
-            data = stream.read()
-        try:
-            objects = self.read(data.decode("utf-8"), layout)
-        except UnicodeDecodeError as error:
-            raise LolsError(f"{path}: byte {error.start + 1} is not UTF-8; convert the file") from None
-        return [objects[k] for k in path.chosen(len(objects))] if isinstance(path, ReplayedFile) else objects
-
-    def fit_read(self, paths: list[str], dev: str | None, layout: Any, say: Say, **fitting: Any) -> Self:
-        """Read files, and train on their objects."""
-        clock = Clock()
-        objects = [each for path in paths for each in self.objects_of(path, layout)]
-        held = None if dev is None else self.objects_of(dev, layout)
-        reading = clock.working()
-        if objects:
-            say(f"{len(objects):,} {self.VERBS.unit}")
-        self.columns_ = layout
-        self.fit(objects, dev=held, **fitting)
-        self.training_facts_ = {"examples": len(objects), "seconds_reading": reading}
-        return self
+    def _evaluated(self, data: Any, asked: Any) -> Scores:
+        return ObjectScores(len(data), self._fitted.evaluate(data.objects))
 
     @on_snapshot
-    def predict_file(
-        self, path: str, out: BinaryIO, *, output: str = "-", threads: Threads = None, say: Say = silent, **options: Any
-    ) -> dict[str, Any]:
-        """Write a file with its predictions."""
-        layout, _ = self.asked("predict", options)
-        self.model_.threads = threads
-        clock, objects = Clock(), self.objects_of(path, layout)
-        out.write(self.text(objects, self.predict(objects)).encode())
-        return {"examples": len(objects), "examples_per_second": len(objects) / clock.working()}
-
-    def labelled_examples(self, path: str, layout: Any) -> Examples:
-        """The examples of a labelled file."""
-        objects = self.objects_of(path, layout)
-        if not objects:
-            raise LolsError(f"{path}: there are no {self.VERBS.unit} in it; give a file with some")
-        return self.model_.labelled(objects)
-
-    @on_snapshot
-    def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
-        """The average loss on a labelled file."""
-        layout, _ = self.asked("evaluate", options)
-        clock, examples = Clock(), self.labelled_examples(path, layout)
-        reading, self.model_.threads = clock.working(), threads
-        return Evaluation(ObjectScores(len(examples), self.model_.evaluate(examples)), len(examples), reading)
-
-    @on_snapshot
-    def judged_file(self, path: str, **options: Any) -> dict[str, Judged]:
-        """Which steps on a labelled file are right."""
-        layout, _ = self.asked("calibrate", options)
-        return self._judged_on(self.labelled_examples(path, layout))
+    def predict_pieces(
+        self, path: Any, layout: Any, asked: Any, *, threads: Threads = None
+    ) -> Iterator[tuple[bytes, int]]:
+        """The file with predictions, as one piece, whose objects threads share."""
+        form = self._format(layout)
+        self._fitted.threads = threads
+        for piece in form.pieces(path):
+            yield form.write(piece, self.task_, *self._predicted(piece, asked.confidence)), len(piece)
 
     @on_snapshot
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show the steps of one example: the actions with their predicted costs, and what deviations would cost."""
-        from lols.tasks.objects_explain import explain_object
+        from lols.tasks.explain import ExampleReport, explain_object
 
         layout, _ = self.asked("explain", options)
         objects = self.objects_of(path, layout)
         if not 1 <= number <= len(objects):
             what = f"there is no {self.VERBS.one} {number}; it has {len(objects):,}, and they are counted from 1"
             raise LolsError(f"{path}: {what}")
-        return explain_object(self, path, objects, number)
-
-    # --- certificates ---
-
-    @on_snapshot
-    def case(self, data: Any, reference: str | None = None, *, limit: int | None = None, seed: int = 0) -> Case:
-        """A case for a certificate from labelled objects."""
-        self._check_fitted()
-        return self._case(self.model_.labelled(list(data), self.model_.space.teacher), reference, limit, seed)
-
-    @on_snapshot
-    def case_of_file(self, path: str, *, limit: int | None = None, seed: int = 0, **options: Any) -> Case:
-        """A case for a certificate from a labelled file."""
-        layout, asked = self.asked("certify", options)
-        return self._case(self.labelled_examples(path, layout), getattr(asked, "reference", None), limit, seed)
-
-    def _case(self, examples: Examples, reference: str | None, limit: int | None, seed: int) -> Case:
-        return case_of(self, examples, self.action_name, reference, limit, seed)
+        explanation = explain_object(self, objects, number)
+        return ExampleReport(self.named, path, self.VERBS.one, number, len(objects), explanation)
 
     def action_name(self, action: int) -> str:
         """What an action is called."""
         return str(action) if self.ACTIONS is None else self.ACTIONS[action]
+
+    def _case(self, data: Any, reference: str | None, limit: int | None, seed: int) -> Case:
+        naming = Naming(lambda _, action: self.action_name(action))
+        return replace(super()._case(data, reference, limit, seed), naming=naming)
+
+    @classmethod
+    def _described(cls, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> ObjectTask:
+        return ObjectTask(cls.TASK.space)
 
     # --- compilation ---
 
@@ -252,33 +323,5 @@ class ObjectEstimator(SearchEstimator):
     def rehearse(self) -> None:
         """Train on the sample, and predict it."""
         sample = self.read(self.SAMPLE, self.VERBS.files())
-        self._trainer(ObjectTask(self.TASK)).warm_up(sample)
+        self._trainer(ObjectTask(self.TASK.space)).warm_up(sample)
         self.fit(sample, dev=sample).prepare()
-
-    # --- model files ---
-
-    @exclusive
-    def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Header and arrays of the model file; the functions of the task are not in it."""
-        self._check_fitted()
-        described = {"name": self.VERBS.name, "options": self._options(), "files": asdict(self.file_columns)}
-        contents: tuple[dict[str, Any], dict[str, np.ndarray]] = self.model_.contents(
-            described, keep_state=self.keep_state
-        )
-        return contents
-
-    @classmethod
-    def from_file(
-        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: Threads = None
-    ) -> Self:
-        """The estimator that a file's header and arrays describe."""
-        try:
-            task, known = header["task"], cls().get_params()
-            options = {k: v for k, v in dict(task["options"]).items() if k in known and is_plain(v)}
-            loaded = cls(**options | {"threads": threads})
-            loaded.columns_ = cls.VERBS.files(**task["files"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
-        loaded.task_ = ObjectTask(cls.TASK)
-        loaded.model_ = make_model(path, header, tensors, cls.TASK.space, threads=threads)
-        return loaded

@@ -96,7 +96,7 @@ def types_of(kind: type) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 
-@dataclass_transform(kw_only_default=True, field_specifiers=(option, shared))
+@dataclass_transform(kw_only_default=True, field_specifiers=(option, shared, dataclasses.field))
 def estimator(kind: type[Kind]) -> type[Kind]:
     """Make a class an estimator: its fields become keyword arguments, and are listed in its documentation."""
     made = dataclasses.dataclass(kw_only=True, repr=False, eq=False)(kind)

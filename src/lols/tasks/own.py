@@ -8,39 +8,27 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
-from lols.contract.space import Reference, SearchSpace
-from lols.contract.task import as_teacher
+from lols.contract.sharing import on_snapshot
 from lols.contract.threads import Threads
 from lols.errors import ConfigurationError, LolsError, short
 from lols.io.opening import read_text
 from lols.programs.model import ProgramModel
-from lols.tasks.case import Case, Naming, draw_examples
-from lols.tasks.objects import ObjectEstimator, ObjectScores
+from lols.tasks.base import BaseEstimator
+from lols.tasks.case import Case
+from lols.tasks.objects import ObjectEstimator, ObjectScores, ObjectTask
 from lols.tasks.own_options import VERBS
-from lols.tasks.verbs import Evaluation, FileVerbs, Say, VerbReport, silent
+from lols.tasks.verbs import Evaluation, FileLayout, Say, VerbReport, silent
 from lols.training.clock import Clock
 from lols.training.model import Model
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lols.contract.examples import Examples
-
 ReadLine = Callable[[str], Any]
-
-
-class OwnProblem(NamedTuple):
-    """A search space as the verbs ask for it."""
-
-    space: SearchSpace
-
-    def reference(self, _name: str) -> Reference:
-        """The teacher of the space."""
-        return as_teacher(None, self.space)
 
 
 @dataclass(frozen=True)
@@ -62,109 +50,113 @@ class OwnScores(ObjectScores):
             write(console, f"the teacher: {self.teacher_loss:.4f}")
 
 
-class OwnFiles:
-    """Files of the user's own objects."""
+@dataclass(frozen=True)
+class OwnFormat:
+    """Files of JSON, or of what a function makes of each line."""
 
-    read_line_: ReadLine | None = None
+    read_line: ReadLine | None = None
 
-    def objects_of(self, path: str, layout: Any = None) -> list[Any]:
+    def objects(self, path: str) -> list[Any]:
         """The objects in a file."""
         lines = read_text(path).split("\n")
         return [self._object(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
 
     def _object(self, path: str, number: int, line: str) -> Any:
         try:
-            return json.loads(line) if self.read_line_ is None else self.read_line_(line.removesuffix("\r"))
+            return json.loads(line) if self.read_line is None else self.read_line(line.removesuffix("\r"))
         except (ValueError, RecursionError) as error:
-            if self.read_line_ is None:
+            if self.read_line is None:
                 what = f"this is not JSON ({short(str(error))}); write a JSON value in each line, or give the file of "
                 raise LolsError(f"{path}, line {number}: {what}the task a function read_line(line)") from None
             raise LolsError(f"{path}, line {number}: read_line fails with {type(error).__name__}: {error}") from error
         except Exception as error:
             raise LolsError(f"{path}, line {number}: read_line fails with {type(error).__name__}: {error}") from error
 
-    def labelled_objects(self, path: str) -> list[Any]:
+    def labelled(self, path: str) -> list[Any]:
         """The objects in a file that has some."""
-        objects = self.objects_of(path)
+        objects = self.objects(path)
         if not objects:
             raise LolsError(f"{path}: there are no examples in it; give a file with some")
         return objects
 
 
-class OwnTask(OwnFiles, ObjectEstimator):
+class OwnTask(ObjectEstimator):
     """A model of a task or a search space of the user's own."""
 
     VERBS = VERBS
+    read_line_: ReadLine | None = None
 
-    def predict_file(
-        self, path: str, out: BinaryIO, *, output: str = "-", threads: Threads = None, say: Say = silent, **options: Any
-    ) -> dict[str, Any]:
-        """Write a line of JSON for each object of a file."""
-        _, asked = self.asked("predict", options)
+    def objects_of(self, path: str, layout: Any = None) -> list[Any]:
+        """The objects in a file."""
+        return OwnFormat(self.read_line_).objects(path)
+
+    @on_snapshot
+    def predict_pieces(
+        self, path: Any, layout: Any, asked: Any, *, threads: Threads = None
+    ) -> Iterator[tuple[bytes, int]]:
+        """A line of JSON for each object of a file, as one piece."""
         self.model_.threads = threads
-        clock, objects = Clock(), self.objects_of(path)
         how = {"best_of": asked.best_of, "beam": asked.beam, "confidence": asked.confidence}
-        found = self.model_.predict(objects, **how)
+        found = self.model_.predict(self.objects_of(path), **how)
         if asked.confidence:
             found = [{"output": each, "confidence": sure} for each, sure in zip(*found, strict=True)]
-        return written(found, out) | {"examples_per_second": len(objects) / clock.working()}
+        yield json_lines(found), len(found)
 
-    def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
-        """The average loss on a labelled file, beside that of the teacher."""
-        _, asked = self.asked("evaluate", options)
-        self.model_.threads = threads
-        clock, model, teacher = Clock(), self.model_, self.model_.space.teacher
-        examples = model.labelled(self.labelled_objects(path), teacher)
-        reading = clock.working()
+    def _evaluated(self, data: Any, asked: Any) -> OwnScores:
+        """The average loss, beside that of the teacher."""
+        model, teacher = self.model_, self.model_.space.teacher
+        examples = self.task_.examples_of(data)
         loss = float(model.losses(examples, best_of=asked.best_of, beam=asked.beam).mean())
         of_teacher = None if teacher is None else float(model.reference_losses(examples, teacher).mean())
-        return Evaluation(OwnScores(len(examples), loss, of_teacher), len(examples), reading)
+        return OwnScores(len(examples), loss, of_teacher)
 
-    def labelled_examples(self, path: str, layout: Any) -> Examples:
-        """The examples of a labelled file."""
-        examples: Examples = self.model_.labelled(self.labelled_objects(path), self.model_.space.teacher)
-        return examples
-
-    def _case(self, examples: Examples, reference: str | None, limit: int | None, seed: int) -> Case:
-        teacher = as_teacher(None, self.model_.space)
-        chosen, count = draw_examples(examples, limit, seed)
+    def _case(self, data: Any, reference: str | None, limit: int | None, seed: int) -> Case:
+        found = super()._case(data, None, limit, seed)
         taught_by = str(self.model_.about.get("reference") or "")
-        naming = Naming(lambda _, action: self.action_name(action))
-        return Case(self.model_, chosen, teacher, naming, count, teacher.name, taught_by=taught_by)
+        return replace(found, teacher=found.reference.name, taught_by=taught_by)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file."""
         self.model_.save(path, keep_state=self.model_.learning is not None)
 
 
-class OwnProgram(OwnFiles, FileVerbs):
+class OwnProgram(BaseEstimator):
     """A model of a program of the user's own, of which plain Python knows nothing but results and losses."""
 
     VERBS = VERBS
     model_: ProgramModel
+    read_line_: ReadLine | None = None
+
+    def __init__(self) -> None:
+        """There are no parameters."""
+
+    @property
+    def file_columns(self) -> FileLayout:
+        """There is nothing to be said of lines."""
+        return FileLayout()
 
     def predict_file(
         self, path: str, out: BinaryIO, *, output: str = "-", threads: Threads = None, say: Say = silent, **options: Any
     ) -> dict[str, Any]:
         """Write a line of JSON for each object of a file."""
-        clock, objects, how = Clock(), self.objects_of(path), self._search("predict", options)
-        return written(self.model_.predict(objects, **how), out) | {
-            "examples_per_second": len(objects) / clock.working()
-        }
+        self._check_search(options)
+        clock, objects = Clock(), OwnFormat(self.read_line_).objects(path)
+        out.write(json_lines(self.model_.predict(objects)))
+        return {"examples": len(objects), "examples_per_second": len(objects) / clock.working()}
 
     def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """The average loss on a labelled file, beside that of the program's reference."""
-        clock, objects, how = Clock(), self.labelled_objects(path), self._search("evaluate", options)
+        self._check_search(options)
+        clock, objects = Clock(), OwnFormat(self.read_line_).labelled(path)
         reading = clock.working()
-        loss = float(self.model_.losses(objects, **how).mean())
+        loss = float(self.model_.losses(objects).mean())
         teacher = float(self.model_.reference_losses(objects).mean())
         return Evaluation(OwnScores(len(objects), loss, teacher), len(objects), reading)
 
-    def _search(self, verb: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    def _check_search(self, options: Mapping[str, Any]) -> None:
         for name in options:
             if name != "confidence" or options[name]:
                 self._plain_python(f"--{name.replace('_', '-')} has no effect")
-        return {}
 
     def _plain_python(self, what: str) -> NoReturn:
         raise ConfigurationError(
@@ -196,16 +188,14 @@ def own_model(model: Model | ProgramModel, path: str, *, read_line: ReadLine | N
     else:
         seed = model.about.get("seed")
         made = OwnTask(seed=seed if isinstance(seed, int) else 0)
-        made.task_ = OwnProblem(model.space)
+        made.task_ = ObjectTask(model.space)
     made.model_, made.path_, made.read_line_ = model, path, read_line
     return made
 
 
-def written(outputs: Iterable[Any], out: BinaryIO) -> dict[str, Any]:
-    """Write a line of JSON for each output; how many there are."""
-    lines = [json_line(output) for output in outputs]
-    out.write("".join(lines).encode())
-    return {"examples": len(lines)}
+def json_lines(outputs: Iterable[Any]) -> bytes:
+    """A line of JSON for each output."""
+    return "".join(map(json_line, outputs)).encode()
 
 
 def json_line(output: Any) -> str:

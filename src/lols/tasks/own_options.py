@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lols.tasks.options import option
-from lols.tasks.verbs import PredictOptions, Verbs
+from lols.tasks.verbs import NoOptions, PredictOptions, Verbs
 
 
 class OwnVerbs(Verbs):
@@ -32,6 +32,11 @@ class OwnSearch:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OwnEvaluate(OwnSearch, NoOptions):
+    """How results are searched for, to be evaluated."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class OwnPredict(OwnSearch, PredictOptions):
     """How results are searched for, and what is written of them."""
 
@@ -40,5 +45,5 @@ VERBS = OwnVerbs(
     "task",
     "examples",
     "A JSON value in each line, as the task encodes it, or what read_line(line) of its file makes of a line.",
-    options={"predict": OwnPredict, "evaluate": OwnSearch},
+    options={"predict": OwnPredict, "evaluate": OwnEvaluate},
 )

@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from lols.contract.hashing import mix
 from lols.errors import ConfigurationError
 from lols.io.conll import Sentences
+from lols.kernels.hashing import mix
 from lols.training.order import shuffled
 
 

@@ -34,6 +34,9 @@ def styled(text: str, style: str) -> Text:
     return Text(printable(text), style=style)
 
 
+NONE = styled("·", "dim")  # an empty cell of a matrix
+
+
 def write(console: Console, content: Any = "", *, style: str = "", **options: Any) -> None:
     """Print a line of text as it is, or a table."""
     console.print(styled(content, style) if isinstance(content, str) else content, **options)
@@ -113,35 +116,8 @@ def show_matrix(console: Console, heading: str, names: Sequence[str], rows: Sequ
     write(console, table)
 
 
-def step_table(columns: Sequence[str], roll_out: str | None, wide: str = "") -> PlainTable:
-    """The table of a search: what identifies a step, its actions, and their predicted costs, losses and costs.
-
-    `roll_out` says who completed deviations; None if losses and costs are not known.
-    """
-    table = plain_table(padding=(0, 2, 0, 0))
-    for name in columns:
-        if name == wide:
-            table.add_column(name, overflow="fold", max_width=30)
-        else:
-            table.add_column(name, justify="right" if name in ("#", "stack") else "left", no_wrap=True)
-    for name in ["predicted", *(["loss"] if has_losses(roll_out) else []), *([] if roll_out is None else ["cost"])]:
-        table.add_column(name, justify="right", no_wrap=True)
-    return table
-
-
-def has_losses(roll_out: str | None) -> bool:
-    """Whether the loss at the end of each deviation is known."""
-    return roll_out not in (None, "none")
-
-
-def show_legend(
-    console: Console, one: str, roll_out: str | None, loss: str, true: str = "", more: Sequence[str] = ()
-) -> None:
-    """What the marks and numbers of a table of steps mean; `one` is what an action is called."""
-    write(console, f"\n→ the {one} taken{true}; predicted: its cost as the model predicts it")
-    for line in more:
-        write(console, line)
-    if has_losses(roll_out):
-        write(console, f"loss: {loss}, with that {one} here and the rest as said above")
-    if roll_out is not None:
-        write(console, f"cost: how much more than with the best {one} here")
+def at_least(console: Console, width: int) -> Console:
+    """The console; a file or a pipe is as wide as need be."""
+    if console.is_terminal or console.width >= width:
+        return console
+    return type(console)(width=width, highlight=False, file=console.file)

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, NoReturn, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
-from lols.contract.threads import Threads
 from lols.errors import ConfigurationError
 from lols.tasks.options import option
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from lols.tasks.case import Case
 
 
 class Unit(NamedTuple):
@@ -42,6 +39,10 @@ def silent(line: str) -> None:
     """Say nothing."""
 
 
+class FromWeights(UserWarning):
+    """Learning goes on from weights alone."""
+
+
 @dataclasses.dataclass(frozen=True)
 class FileLayout:
     """Where things are in a file: the base of the dataclasses that say so for each task."""
@@ -50,10 +51,23 @@ class FileLayout:
         """The same layout, but for what is given."""
         return dataclasses.replace(self, **given)
 
+    def describe(self) -> dict[str, Any]:
+        """Plain values, for model files."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_description(cls, files: Mapping[str, Any]) -> Self:
+        """The layout that a model file describes."""
+        return cls(**files)
+
 
 @dataclasses.dataclass(frozen=True)
 class NoOptions:
-    """The options of a verb that has none."""
+    """The options of a verb that has none: nothing can be asked for."""
+
+    confidence: bool = dataclasses.field(default=False, init=False)
+    plot: str | None = dataclasses.field(default=None, init=False)
+    reference: str | None = dataclasses.field(default=None, init=False)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -209,70 +223,6 @@ class Recalibration:
             seen = f"{fit.calibration.decisions:,} decisions, {100 * fit.accuracy:.2f} % of them right"
             known = "" if fit.error_before is None else f"; on these the calibration error was {fit.error_before:.4f}"
             write(console, f"confidence in {name}: fitted to {seen}{known}")
-
-
-class FileVerbs:
-    """The verbs, as estimators inherit them; each of them says what it needs in its own folder."""
-
-    VERBS: ClassVar[Verbs]
-    path_: Any = None  # the model file that it was read from
-
-    @property
-    def named(self) -> str:
-        """What reports call the model: its file, if it was read from one."""
-        return str(self.path_ or f"this {self.VERBS.name}")
-
-    @property
-    def file_columns(self) -> Any:
-        """Where things are in files like those of training."""
-        raise NotImplementedError
-
-    def asked(self, verb: str, given: Mapping[str, Any]) -> tuple[Any, Any]:
-        """Split the options of a verb: where things are in the file, as in training unless given, and the others."""
-        names = {each.name for each in dataclasses.fields(self.VERBS.files)}
-        files = {name: value for name, value in given.items() if name in names}
-        rest = {name: value for name, value in given.items() if name not in names}
-        return self.file_columns.changed(**files), self.VERBS.options_of(verb)(**rest)
-
-    def predict_file(
-        self, path: str, out: BinaryIO, *, output: str = "-", threads: Threads = None, say: Say = silent, **options: Any
-    ) -> dict[str, Any]:
-        """Write a file with predictions to `out`, and return facts about it.
-
-        `output` is what `out` is called, and `say` is given remarks for the user.
-        """
-        raise NotImplementedError
-
-    def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
-        """Compare predictions with a labelled file."""
-        raise NotImplementedError
-
-    def calibrate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Recalibration:
-        """Fit confidence to a labelled file that training did not see: a sample of the data that are to come."""
-        raise NotImplementedError
-
-    def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
-        """Show how one example of a file, counted from 1, is decided."""
-        self.refuse("there is no single search to explain")
-
-    def case(self, data: Any, reference: str | None = None, *, limit: int | None = None, seed: int = 0) -> Case:
-        """A case for a certificate: inputs and truths, as for `fit`, of which at most `limit` are drawn."""
-        self.refuse("certify one policy at a time, such as a tagger's or a parser's")
-
-    def case_of_file(self, path: str, *, limit: int | None = None, seed: int = 0, **options: Any) -> Case:
-        """A case for a certificate from a labelled file."""
-        self.refuse("certify one policy at a time, such as a tagger's or a parser's")
-
-    def prepare(self) -> None:
-        """Compile what prediction needs, or load it from the cache, by predicting something tiny."""
-
-    def rehearse(self) -> None:
-        """Compile what training and prediction with these options need, by doing both with something tiny."""
-
-    def refuse(self, why: str) -> NoReturn:
-        """Say that this estimator cannot do something."""
-        what = type(self).__name__ if self.path_ is None else f"{self.path_} is {self.VERBS.described}"
-        raise ConfigurationError(f"{what}: {why}")
 
 
 def some_of(names: Iterable[str], most: int) -> str:

@@ -13,10 +13,9 @@ import torch
 from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from lols.contract.hashing import mix
-from lols.contract.user_frames import one_line
 from lols.contract.whole_numbers import check_seed, check_whole
-from lols.errors import ConfigurationError, LolsError
+from lols.errors import ConfigurationError, LolsError, one_line
+from lols.kernels.hashing import mix
 from lols.torch.losses import LOSSES, Loss
 from lols.torch.replay import KeptLessons, ReplayBuffer
 from lols.torch.restored import advance, counted, moments_of

@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from lols.contract.user_frames import one_line
-from lols.errors import ConfigurationError, LolsError, shown
+from lols.errors import ConfigurationError, LolsError, one_line, shown
 from lols.torch.batches import ExampleBatch, on_device
 from lols.torch.encoder_settings import check_sizes, settings_in
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError, short
-from lols.training.schedules import Constant, Linear, Schedule, schedule
+from lols.training.schedules import Constant, LinearSchedule, Schedule, schedule
 
 ROLL_INS = ("reference", "learned", "mixture")
 ROLL_OUTS = ("reference", "mixture", "learned", "none")
@@ -78,6 +78,10 @@ class Algorithm:
     sample_steps: int | None = None
     sample_actions: int | None = None
     prune: int | None = None
+
+    def described(self) -> dict[str, Any]:
+        """Plain values, for model files."""
+        return {k: v if v is None or isinstance(v, bool | int | float) else str(v) for k, v in vars(self).items()}
 
     def __post_init__(self) -> None:
         for name, allowed in (
@@ -194,7 +198,7 @@ PRESETS: dict[str, Algorithm] = {
         roll_in="mixture",
         roll_out="none",
         imitate=True,
-        beta_in=Linear(1.0, 0.0),
+        beta_in=LinearSchedule(1.0, 0.0),
     ),
     "cloning": Algorithm(
         name="cloning", cites="behavioural cloning", roll_in="reference", roll_out="none", imitate=True

@@ -29,6 +29,6 @@ class Clock:
 
 
 def _compile_seconds() -> float:
-    from lols.engine.compile.kernel import compile_seconds
+    from lols.kernels.kernel import compile_seconds
 
     return compile_seconds()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,13 +11,11 @@ from lols.contract.examples import Examples
 from lols.contract.frames import as_objects
 from lols.contract.space import Reference
 from lols.contract.task import as_teacher
-from lols.engine.structures import ROLLS, following
+from lols.training.algorithms import LOLS
 from lols.training.calibration import Judged, most_judged
+from lols.training.deviation_costs import DeviationCosts, exact_plan
 
-if TYPE_CHECKING:
-    from lols.training.model import Model
-
-TOGETHER = 256  # examples whose steps are judged at a time
+BY_REFERENCE = LOLS.exactly("learned", "reference")
 
 
 class StepScores(NamedTuple):
@@ -28,7 +26,7 @@ class StepScores(NamedTuple):
     probabilities: np.ndarray | None  # [step, action]: that an action is the best; None if the model is not calibrated
 
 
-def _unlabelled(model: Model, objects: Iterable[Any] | Examples) -> Examples | None:
+def _unlabelled(model: Any, objects: Iterable[Any] | Examples) -> Examples | None:
     """Objects in columns, without their truth; None if there are none."""
     given = objects if isinstance(objects, Examples) else list(as_objects(objects))
     if not len(given):
@@ -36,7 +34,7 @@ def _unlabelled(model: Model, objects: Iterable[Any] | Examples) -> Examples | N
     return given if isinstance(given, Examples) else Examples(model.space, given, truth=False)
 
 
-def confident_outputs(model: Model, objects: Iterable[Any] | Examples) -> tuple[list[Any], list[np.ndarray]]:
+def confident_outputs(model: Any, objects: Iterable[Any] | Examples) -> tuple[list[Any], list[np.ndarray]]:
     """The greedy outputs, and how sure each of their steps is."""
     model.check_policy_decides("confidence")
     calibration, examples = model.calibrated(), _unlabelled(model, objects)
@@ -48,7 +46,7 @@ def confident_outputs(model: Model, objects: Iterable[Any] | Examples) -> tuple[
     return [found.output(i) for i in count], [sure[each] for each in steps]
 
 
-def step_scores(model: Model, objects: Iterable[Any] | Examples) -> list[StepScores]:
+def step_scores(model: Any, objects: Iterable[Any] | Examples) -> list[StepScores]:
     """All actions of all steps of each object."""
     examples = _unlabelled(model, objects)
     if examples is None:
@@ -61,29 +59,21 @@ def step_scores(model: Model, objects: Iterable[Any] | Examples) -> list[StepSco
     return made
 
 
-def judged_steps(model: Model, examples: Examples, reference: Reference | None = None) -> Judged:
+def judged_steps(model: Any, examples: Examples, reference: Reference | None = None) -> Judged:
     """The steps of the policy on examples, and whether they cost least if the reference completes the result."""
     model.check_policy_decides("confidence")
-    reference = as_teacher(reference, model.space)
-    plan = following(model.plan.seed, model.plan.random_ties)._replace(
-        roll_out=ROLLS["reference"],
-        exact=True,
-        random_teacher=reference.random,
-        set_valued=reference.free is not None or reference.action is None,
-        closed_form=reference.costs is not None,
-    )
     most, steps = most_judged(examples.most_actions), 0
     costs, taken, right = [], [], []
+    reference = as_teacher(reference, model.space)
+    plan = exact_plan(model.space, reference, BY_REFERENCE, 0)
+    plan = plan._replace(seed=model.plan.seed, random_ties=model.plan.random_ties)
     with model.driver(examples, reference) as driver:
         run = driver.predict(model.policy, model.plan, scores=True)
-        for low in range(0, len(examples), TOGETHER):
-            some = np.arange(low, min(low + TOGETHER, len(examples)))
-            ones = np.ones(some.size)
-            lessons = driver.make_lessons(some, some, model.policy, plan, ones, ones).lessons
-            for k, i in enumerate(some.tolist()):
-                actions = run.actions(i).astype(np.int64)
-                found = lessons.slots.costs[lessons.first[k] : lessons.first[k] + actions.size]
-                costs.append(run.costs(i))
+        for part in DeviationCosts(driver, model.policy, plan).parts(np.arange(len(examples))):
+            for example, first, filled in zip(part.batch.lessons.example, part.first, part.filled, strict=True):
+                actions = run.actions(example).astype(np.int64)[:filled]
+                found = part.costs[first : first + actions.size]
+                costs.append(run.costs(example)[:filled])
                 taken.append(actions)
                 right.append(found[np.arange(actions.size), actions] <= found.min(axis=1, initial=np.inf))
                 steps += actions.size

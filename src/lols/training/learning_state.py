@@ -9,22 +9,82 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lols.engine.structures import FrozenPolicy
+from lols.engine.table import features_by_row, is_fixed
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.room import Room
 from lols.io.sparse import pack, unpack
-from lols.learners.continuing import state_of_policy, widened
 from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
-from lols.learners.structures import ROUNDS
+from lols.learners.structures import ROUNDS, SECOND_ORDER, SKETCH
+from lols.policies.own import as_policy
 from lols.training.adaptive import AdaptiveBeta
+from lols.training.recipe import Recipe
 
-if TYPE_CHECKING:
-    from lols.training.trainer import Trainer
+
+def state_of_policy(policy: FrozenPolicy, learner: Learner) -> dict[str, np.ndarray]:
+    """The state of a learner like this one that has the weights of a policy, and remembers nothing else.
+
+    The weights count as if they had been there from the first round on, so that the average begins with them.
+    """
+    if policy.chances.size != 1:
+        raise ConfigurationError(
+            "the policy is a mixture of several, as Searn makes them, and no learner has its weights: train anew with "
+            "another algorithm to go on"
+        )
+    state = {"counters": np.zeros_like(learner.counters)}
+    for name, table, weights, bank in (
+        ("shared", policy.shared, policy.stack[0], learner.shared),
+        ("single", policy.single, policy.single_stack[0][:, np.newaxis], learner.single),
+    ):
+        count = weights.shape[0] if is_fixed(table) else int((table.rows >= 0).sum())
+        features = features_by_row(table, count)
+        weights = np.ascontiguousarray(weights[:count], np.float32)
+        if is_fixed(table) != is_fixed(bank.table) or weights.shape[1:] != bank.weights.shape[1:]:
+            raise ConfigurationError("the policy's weights are those of another learner: go on with its own options")
+        state[f"{name}.features"], state[f"{name}.weights"] = features, weights
+        state[f"{name}.squares"] = np.zeros_like(weights[: count if bank.squares.shape[0] else 0])
+        state[f"{name}.sums"] = weights[: count if bank.sums.shape[0] else 0]
+        state[f"{name}.scales"] = np.zeros(count if bank.scales.shape[0] else 0, np.float32)
+        if bank.inverse.size:
+            state[f"{name}.inverse"] = bank.inverse
+        if learner.recipe.update == SKETCH:
+            state[f"{name}.base"] = weights
+            state[f"{name}.sketch"] = np.zeros((*weights.shape, bank.sketch.shape[2]), np.float32)
+            state[f"{name}.stamps"] = np.zeros(weights.shape, np.int32)
+    if learner.recipe.update == SKETCH:
+        state |= {part: array for part, array in learner.state().items() if part.startswith("sketch.")}
+    return state
+
+
+def widened(state: Mapping[str, np.ndarray], learner: Learner, places: np.ndarray) -> dict[str, np.ndarray]:
+    """The state for a learner of more actions, of which action k of the earlier one is number `places[k]`.
+
+    A new action costs what the others cost on average. The weights of the hinge add up to 0, so there that is 0.
+    """
+    settings = learner.settings
+    if settings.reduction == "secoc" or settings.update in SECOND_ORDER:
+        what = "secoc" if settings.reduction == "secoc" else settings.update
+        raise ConfigurationError(
+            f"{what} cannot learn new labels or actions later on: train anew, or use hinge or csoaa"
+        )
+    made, columns = dict(state), learner.columns
+    added = np.setdiff1d(np.arange(columns), places)
+    for part in ("weights", "squares", "sums"):
+        old = state[f"shared.{part}"]
+        if old.ndim != 2 or old.shape[1] != places.size:
+            raise ConfigurationError("the learner's state has another number of actions: give one of this task")
+        new = np.zeros((old.shape[0], columns), np.float32)
+        new[:, places] = old
+        if settings.reduction != "hinge" and part != "squares" and places.size:
+            new[:, added] = old.mean(axis=1, dtype=np.float64).astype(np.float32)[:, np.newaxis]
+        made[f"shared.{part}"] = new
+    return made
+
 
 PREFIX = "learning."
 PARTS = ("weights", "squares", "sums")
@@ -105,10 +165,10 @@ class LearningState:
         }
         return StoredState(header, tensors)
 
-    def restored(self, trainer: Trainer, places: np.ndarray | None = None) -> LearningState:
+    def restored(self, recipe: Recipe, places: np.ndarray | None = None) -> LearningState:
         """A copy, as the trainer learns; with more actions if need be, of which those so far are at `places`."""
-        check_same(self.learner.settings, trainer)
-        made, state = trainer.new_learner(), self.learner.state()
+        check_same(self.learner.settings, recipe)
+        made, state = recipe.new_learner(), self.learner.state()
         made.load(state if places is None or places.size == made.columns else widened(state, made, places))
         return LearningState(made, self.passes, replace(self.adaptive), self.data)
 
@@ -141,12 +201,12 @@ class StoredState:
             raise ValueError("its settings are not plain values")
         return LearnerSettings(**given)
 
-    def restored(self, trainer: Trainer, places: np.ndarray | None = None) -> LearningState:
+    def restored(self, recipe: Recipe, places: np.ndarray | None = None) -> LearningState:
         """The state, for a trainer; `places` as in `widened`. Its margin and scale become those of the state."""
         try:
             settings, header = self.settings, self.header
-            check_same(settings, trainer)
-            learner = trainer.new_learner()
+            check_same(settings, recipe)
+            learner = recipe.new_learner()
             if bool(header["averaged"]) != learner.averaged:
                 raise ConfigurationError(
                     "the model's state has another average: go on with the algorithm of its training"
@@ -195,15 +255,15 @@ class StoredState:
         return state
 
 
-def check_same(settings: LearnerSettings, trainer: Trainer) -> None:
+def check_same(settings: LearnerSettings, recipe: Recipe) -> None:
     """Whether a trainer has the learner that a state is of; margin and scale become those of the state."""
-    different = [name for name in SAME if getattr(settings, name) != getattr(trainer.settings, name)]
+    different = [name for name in SAME if getattr(settings, name) != getattr(recipe.settings, name)]
     if different:
         raise ConfigurationError(
             f"the model's state is of another {different[0]}: go on with the options of its training, or save it "
             "without state"
         )
-    trainer.adopt(settings)
+    recipe.adopt(settings)
 
 
 def without_state(name: str) -> str:
@@ -214,25 +274,25 @@ def without_state(name: str) -> str:
     )
 
 
-def start_of(model: Any, trainer: Trainer, places: np.ndarray | None = None) -> LearningState:
+def start_of(model: Any, recipe: Recipe, places: np.ndarray | None = None) -> LearningState:
     """What a trainer goes on from with a model: its state if it has one, else its weights alone."""
-    trainer.check_start()
+    recipe.check_start()
     if model.learning is not None:
-        found: LearningState = model.learning.restored(trainer, places)
+        found: LearningState = model.learning.restored(recipe, places)
         return found
-    if not isinstance(model.policy, FrozenPolicy):
+    if not as_policy(model.policy).has_weights:
         raise ConfigurationError(
             "a linear policy cannot go on from another one: train anew, or go on with policy='neural'"
         )
     settled = model.about.get("learner")
-    if trainer.unsettled and isinstance(settled, dict) and settled.get("scale"):
-        trainer.adopt(replace(trainer.settings, margin=str(settled["margin"]), scale=float(settled["scale"])))
-    return from_weights(model.policy, trainer, places)
+    if recipe.unsettled and isinstance(settled, dict) and settled.get("scale"):
+        recipe.adopt(replace(recipe.settings, margin=str(settled["margin"]), scale=float(settled["scale"])))
+    return from_weights(model.policy, recipe, places)
 
 
-def from_weights(policy: FrozenPolicy, trainer: Trainer, places: np.ndarray | None = None) -> LearningState:
+def from_weights(policy: FrozenPolicy, recipe: Recipe, places: np.ndarray | None = None) -> LearningState:
     """A state with the weights of a policy alone: nothing is known of rounds, averages and squared gradients."""
-    learner = trainer.new_learner()
+    learner = recipe.new_learner()
     if places is None or places.size == learner.columns:
         learner.load(state_of_policy(policy, learner))
         return LearningState(learner)

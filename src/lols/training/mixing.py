@@ -11,31 +11,28 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lols.contract.choosing import some
 from lols.contract.examples import Examples
-from lols.contract.hashing import mix
 from lols.contract.threads import AUTO
-from lols.engine.compile.ahead import prepare_all
-from lols.engine.compile.kernel import DISABLED
-from lols.engine.structures import LOSSES
+from lols.engine.structures import LOSSES, Batch
 from lols.engines import Engine, Files, InProcess, SharedValue, Workers
 from lols.engines.history import History, Version
 from lols.engines.stage_one import one_compiles, writable
-from lols.errors import ConfigurationError
+from lols.kernels.ahead import prepare_all
+from lols.kernels.hashing import mix
+from lols.kernels.kernel import DISABLED
 from lols.learners.changes import Detour, LearnerChanges, apply_changes
 from lols.learners.learner import Learner
 from lols.learners.mixing import mixed
-from lols.learners.structures import SECOND_ORDER
+from lols.training.learning import Learning
+from lols.training.loop import Searcher, learn
 from lols.training.order import evened
-from lols.training.students import LinearStudent
-
-if TYPE_CHECKING:
-    from lols.training.run import TrainingRun
-    from lols.training.trainer import Trainer
+from lols.training.recipe import Recipe
+from lols.training.sources import Leg, in_memory
 
 FIRST = 8  # times as many legs in the first pass: with as many as later, eight shards lose a point of parsing
 LEGS = 4  # by default, for eight shards and more; two are as near to one machine with one leg
@@ -47,7 +44,7 @@ class ShardTask(NamedTuple):
 
     run: str
     shard: int
-    trainer: SharedValue
+    recipe: SharedValue
     data: SharedValue
     version: Version
     adaptive: dict[str, Any]
@@ -58,7 +55,7 @@ class ShardTask(NamedTuple):
 
 
 class ShardResult(NamedTuple):
-    """What came of it."""
+    """What a shard has learned in a leg."""
 
     changes: LearnerChanges
     sums: np.ndarray  # of losses and examples, by pass
@@ -74,49 +71,50 @@ class Shard:
     """A shard on a worker."""
 
     def __init__(self, task: ShardTask):
-        self.trainer: Trainer = of_shard(task.trainer.get(), task.shard)
+        self.recipe: Recipe = of_shard(task.recipe.get(), task.shard)
         data = task.data.get()
         data = data.held() if isinstance(data, Files) else data
         self.bytes = data.nbytes() if isinstance(data, Examples) else 0
         if not len(data):
             raise NoExamplesError
-        self.run: TrainingRun = self.trainer.new_run(writable(data) if isinstance(data, Examples) else data)
+        source = in_memory(self.recipe, writable(data) if isinstance(data, Examples) else data)
+        self.source, self.learning = source, Learning(self.recipe, source.count, source.batch_size(self.recipe))
+        self.learning.unsettled = False  # margin and scale are those of the whole
         with one_compiles():
-            self.driver = self.run.driver().__enter__()
-            self.work = self.driver.work_of(np.arange(len(self.run.examples)))
-            if hasattr(self.driver, "calls") and self.trainer.compiled and not DISABLED:
-                prepare_all(self.run.student.calls(self.driver))  # type: ignore[attr-defined]
+            self.searcher = Searcher(self.learning, source, found=self._note, warns=False)
+            self.searcher.turn_to(source.first, np.zeros(0, np.int64))
+            self.work = self.searcher.driver.work_of(np.arange(len(data)))
+            if self.recipe.compiled and not DISABLED:
+                prepare_all(source.calls(self.learning.policy, self.searcher.driver, self.recipe))
 
     def train(self, task: ShardTask, learner: Learner) -> ShardResult:
         """Train for a leg of a pass; then the learner is what it was."""
-        run, trainer, student = self.run, self.trainer, self.run.student
-        assert isinstance(student, LinearStudent)
-        student.learner, detour = learner, Detour(learner)
-        run.adaptive = replace(run.adaptive, **task.adaptive)
+        learning, recipe = self.learning, self.recipe
+        learning.policy.go_on(learner)
+        self.detour, self.losses = Detour(learner), [np.zeros((0, LOSSES))]
+        learning.adaptive = replace(learning.adaptive, **task.adaptive)
         first, last = (self._place(leg, task.legs) for leg in (task.leg, task.leg + 1))
-        run.pass_, run.offset, run.steps_done = task.pass_, first, 0
-        run.sums = np.zeros_like(run.sums)
-        losses = [np.zeros((0, LOSSES))]
-        shuffled = trainer.shuffle and trainer.neighbours == 1
+        learning.go_to(task.pass_, first)
+        learning.steps_done, learning.sums = 0, np.zeros_like(learning.sums)
+        shuffled = recipe.shuffle and recipe.neighbours == 1
         parts = task.legs if shuffled and not task.alone else 1  # shards wait for each other after each leg
-        batches = run.batches(lambda order: evened(order, self.work, parts))
-        for indices, rounds in batches if first < last else ():
-            beta, beta_in = run.betas(rounds)
-            policy = student.rolling_policy()
-            batch = self.driver.make_lessons(indices, rounds, policy, trainer.plan, beta, beta_in)
-            losses.append(batch.losses.copy())
-            detour.before(batch.lessons)
-            run.learn(batch)
-            detour.after(batch.lessons)
-            if run.offset in (0, last):
-                break
-        changes = detour.changes()
-        detour.take_back()
-        return ShardResult(changes, run.sums, np.concatenate(losses), run.steps_done)
+        if first < last:
+            leg = Leg(self.source, lambda order: evened(order, self.work, parts), last)
+            for _ in learn(learning, leg, self.searcher):
+                self.detour.after(self.lessons)
+        changes = self.detour.changes()
+        self.detour.take_back()
+        return ShardResult(changes, learning.sums, np.concatenate(self.losses), learning.steps_done)
+
+    def _note(self, batch: Batch) -> None:
+        """Note what was found for a batch, before it is learned from."""
+        self.losses.append(batch.losses.copy())
+        self.detour.before(batch.lessons)
+        self.lessons = batch.lessons
 
     def _place(self, leg: int, legs: int) -> int:
         """Where a leg begins: about as many batches are in each."""
-        count, size = len(self.run.examples), self.run.batch_size
+        count, size = self.learning.count or 0, self.learning.batch_size
         return min(count, leg * -(-count // size) // legs * size)
 
 
@@ -144,12 +142,12 @@ def train_shard(task: ShardTask) -> ShardResult:
         del _SHARDS[other]
     kept, _LEARNER = _LEARNER, None  # an error leaves none behind, whose weights would be between two states
     if kept is None or kept.run != task.run:
-        kept = ShardLearner(task.run, task.trainer.get().new_learner())
+        kept = ShardLearner(task.run, task.recipe.get().new_learner())
     learner = kept.follow(task)
     try:
         found = _SHARDS.pop(key, None) or Shard(task)
     except NoExamplesError:  # its files are empty
-        nothing = np.zeros((task.trainer.get().passes, 2))
+        nothing = np.zeros((task.recipe.get().passes, 2))
         _LEARNER = kept
         return ShardResult(Detour(learner).changes(), nothing, np.zeros((0, LOSSES)), 0)
     _SHARDS[key] = found
@@ -169,13 +167,13 @@ def forget_shards(run: str) -> None:
         _LEARNER = None
 
 
-def of_shard(trainer: Trainer, shard: int) -> Trainer:
-    """The trainer of a shard: random numbers of its own, and in this process. The first one is like the whole."""
-    made = copy.copy(trainer)
+def of_shard(recipe: Recipe, shard: int) -> Recipe:
+    """The recipe of a shard: random numbers of its own, and in this process. The first one is like the whole."""
+    made = copy.copy(recipe)
     made.engine = InProcess()
     if shard:
-        made.seed = mix(trainer.seed, shard) & ((1 << 62) - 1)
-        made.plan = trainer.plan._replace(seed=mix(made.seed, 0x1015))
+        made.seed = mix(recipe.seed, shard) & ((1 << 62) - 1)
+        made.plan = recipe.plan._replace(seed=mix(made.seed, 0x1015))
     return made
 
 
@@ -193,25 +191,15 @@ def shards_and_legs(engine: Engine) -> tuple[int, tuple[int, int]]:
     return shards, (FIRST * (engine.legs or LEGS), engine.legs or max(1, min(LEGS, shards // 2)))
 
 
-def check_mixable(trainer: Trainer) -> None:
-    """Raise an error if the learners of a training cannot be averaged."""
-    chosen = trainer.algorithm
-    if trainer.policy is not None:
-        raise ConfigurationError("sync='pass' averages weights of the linear learner: use sync='exact' with policy=...")
-    if chosen.restart or chosen.returned == "drawn":
-        raise ConfigurationError(f"sync='pass' cannot train {chosen.name}: choose lols, aggrevate, dagger or cloning")
-    update = trainer.settings.update
-    if update in SECOND_ORDER:
-        raise ConfigurationError(f"{update} learners cannot be averaged: choose adagrad or nag, or sync='exact'")
-
-
 class Mixing:
-    """A run in pass mode, on the side of the driver.
+    """Learning in pass mode, on the side of the driver.
 
     Parameters
     ----------
-    run
-        The run, whose learner has the mixed weights after each pass.
+    learning
+        What learns: its learner has the mixed weights after each leg of a pass, and its `offset` counts legs.
+    data
+        Examples, objects or files.
     workers
         Who trains shards.
     shards
@@ -221,15 +209,15 @@ class Mixing:
 
     """
 
-    def __init__(self, run: TrainingRun, workers: Workers, shards: int, legs: tuple[int, int]):
-        self.run, self.workers, self.legs, self.id = run, workers, legs, uuid.uuid4().hex
-        trainer = copy.copy(run.trainer)
+    def __init__(self, learning: Learning, data: Any, workers: Workers, shards: int, legs: tuple[int, int]):
+        self.learning, self.workers, self.legs, self.id = learning, workers, legs, uuid.uuid4().hex
+        recipe, counted = copy.copy(learning.recipe), isinstance(data, Files)
         # so that all shards together search as many examples with the same policy as one machine
-        trainer.engine, trainer.batch_size = InProcess(), max(1, run.batch_size // shards)
-        if trainer.threads in (None, AUTO) and not run.trainer.engine.LOCAL:
-            trainer.threads = 1  # there are many workers
-        self._trainer = workers.share(trainer)
-        self._data = [workers.share(part) for part in shards_of(run.data, shards)]
+        recipe.engine, recipe.batch_size = InProcess(), max(1, learning.batch_size // shards)
+        if recipe.threads in (None, AUTO) and not learning.recipe.engine.LOCAL:
+            recipe.threads = 1  # there are many workers
+        self._recipe, self._counts = workers.share(recipe), counted
+        self._data = [workers.share(part) for part in shards_of(data, shards)]
         self.history = History(workers)
         self.received = 0  # bytes of weights
 
@@ -238,54 +226,61 @@ class Mixing:
         try:
             yield from self._legs(bar)
         finally:
-            if self.run.trainer.engine.LOCAL:
+            if self.learning.recipe.engine.LOCAL:
                 forget_shards(self.id)
 
     def _legs(self, bar: Any) -> Iterator[None]:
-        run = self.run
-        learner: Any = run.student.learner
-        if run.pass_ or run.offset:
+        learning, learner = self.learning, self._learner
+        if learning.pass_ or learning.offset:
             self._share_whole()
-        while run.pass_ < run.trainer.passes:
-            results, steps, sums = [], run.steps_done, run.sums[run.pass_].copy()
+        while learning.pass_ < learning.passes:
+            results, steps, sums = [], learning.steps_done, learning.sums[learning.pass_].copy()
             for result in self.workers.map(train_shard, self._tasks()):
                 results.append(result)
-                steps, sums = steps + result.steps, sums + result.sums[run.pass_]
+                steps, sums = steps + result.steps, sums + result.sums[learning.pass_]
                 bar.say(f"{self.workers.alive} workers" if self.workers.alive > 1 else "")
                 bar.advance(steps, loss=float(sums[0] / max(sums[1], 1.0)))
             changes = mixed(learner, [result.changes for result in results])
             with uninterrupted():
                 apply_changes(learner, changes)
-                run.steps_done, run.sums[run.pass_] = steps, sums
-                if run.trainer.plan.compare:
+                learning.steps_done, learning.sums[learning.pass_] = steps, sums
+                if learning.recipe.plan.compare:
                     for result in results:
-                        run.adaptive.observe(result.losses)
-                leg = run.offset + 1  # where a run has the number of examples, this one has that of legs
-                run.pass_, run.offset = (run.pass_, leg) if leg < self.legs_now else (run.pass_ + 1, 0)
+                        learning.adaptive.observe(result.losses)
+                leg = learning.offset + 1
+                learning.go_to(*((learning.pass_, leg) if leg < self.legs_now else (learning.pass_ + 1, 0)))
+                if self._counts:
+                    learning.examples = int(learning.sums[:, 1].max())
             self.received += sum(result.changes.nbytes for result in results)
             self._share(changes)
             yield
 
     @property
+    def _learner(self) -> Learner:
+        learner = self.learning.policy.learner
+        assert learner is not None
+        return learner
+
+    @property
     def legs_now(self) -> int:
         """The legs of this pass."""
-        return self.legs[self.run.pass_ > 0]
+        return self.legs[self.learning.pass_ > 0]
 
     def _tasks(self) -> Iterator[ShardTask]:
-        run = self.run
+        learning = self.learning
         for shard, data in enumerate(self._data):
-            how = run.adaptive.state(), run.pass_, run.offset, self.legs_now, len(self._data) == 1
-            yield ShardTask(self.id, shard, self._trainer, data, self.history.now, *how)
+            how = learning.adaptive.state(), learning.pass_, learning.offset, self.legs_now, len(self._data) == 1
+            yield ShardTask(self.id, shard, self._recipe, data, self.history.now, *how)
 
     def _share(self, changes: LearnerChanges) -> None:
         """Give the workers what has changed, or all of the learner where that is less."""
-        if self.history.has_room(changes.nbytes, self.run.student.learner.report()["bytes"]):  # type: ignore[union-attr]
+        if self.history.has_room(changes.nbytes, self._learner.report()["bytes"]):
             self.history.add(changes, changes.nbytes)
         else:
             self._share_whole()
 
     def _share_whole(self) -> None:
-        state = self.run.student.learner.state()  # type: ignore[union-attr]
+        state = self._learner.state()
         self.history.begin(state, sum(array.nbytes for array in state.values()))
 
 

@@ -1,10 +1,11 @@
-"""A trained model: a search space and a policy, in files that contain data only."""
+"""A trained model: a search space and a policy, in files that contain data only. It can go on learning."""
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
@@ -15,32 +16,38 @@ from lols.contract.sharing import Shareable, exclusive, on_snapshot
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import as_space, as_teacher
 from lols.contract.threads import Threads
+from lols.contract.user_frames import warn
 from lols.engine.beam import best_paths
 from lols.engine.drivers.fused import FusedDriver
-from lols.engine.drivers.lock_step import LockStepDriver
 from lols.engine.drivers.predictions import Predictions
 from lols.engine.sampling import best_samples
-from lols.engine.structures import FrozenPolicy, Plan
+from lols.engine.structures import Plan
 from lols.errors import ConfigurationError
 from lols.io.model_file import PICKLED, from_bytes, to_bytes, write_tensors
 from lols.io.room import Room
+from lols.learners.settings import LearnerSettings
+from lols.policies.own import as_policy
+from lols.policies.policy import Policy
+from lols.training.algorithms import Algorithm
 from lols.training.calibration import Calibration, not_calibrated, refitted
 from lols.training.confidence import StepScores, confident_outputs, judged_steps, step_scores
-from lols.training.learning_state import LearningState, StoredState
+from lols.training.learning import Learning
+from lols.training.learning_state import LearningState, StoredState, start_of, without_state
+from lols.training.loop import learn_on
 from lols.training.model_file import contents_of, is_own, parts_of
 from lols.training.model_html import model_html
+from lols.training.recipe import Recipe
 
 
-@dataclass
 class Model(Shareable):
-    """A policy for a search space.
+    """A policy for a search space, which can go on learning.
 
     Parameters
     ----------
     space
         The search space.
     policy
-        Weights, and for Searn the probabilities of its components; or any `lols.policies.Policy`.
+        Weights, and for Searn the probabilities of its components; or any `lols.policies.OwnPolicy`.
     plan
         How the engine follows the policy.
     about
@@ -61,24 +68,50 @@ class Model(Shareable):
 
     """
 
-    space: SearchSpace
-    policy: FrozenPolicy
-    plan: Plan
-    about: dict[str, Any] = field(default_factory=dict)
-    report: dict[str, Any] = field(default_factory=dict)
-    threads: Threads = None
-    compiled: bool = True
-    learning: LearningState | StoredState | None = field(default=None, repr=False)  # what it can go on learning from
-    calibration: Calibration | None = None
-    kept_reference: Reference | None = None
+    def __init__(
+        self,
+        space: SearchSpace,
+        policy: Any,
+        plan: Plan,
+        about: dict[str, Any] | None = None,
+        report: dict[str, Any] | None = None,
+        threads: Threads = None,
+        compiled: bool = True,
+        learning: LearningState | StoredState | None = None,
+        calibration: Calibration | None = None,
+        kept_reference: Reference | None = None,
+    ):
+        self.space, self.plan = as_space(space), plan
+        self.about, self.report = about or {}, report or {}
+        self.threads, self.compiled = threads, compiled
+        self.learning, self.calibration, self.kept_reference = learning, calibration, kept_reference
+        self._policy: Any = policy
+        self._going_on: Learning | None = None  # what goes on learning
+        self._learned = False  # whether it has learned something since the policy was made
 
-    def __post_init__(self) -> None:
-        self.space = as_space(self.space)
+    @property
+    def policy(self) -> Any:
+        """The weights, or the object of the user's; after `partial_fit` they are made when they are asked for."""
+        self._settle()
+        return self._policy
+
+    @policy.setter
+    def policy(self, policy: Any) -> None:
+        self._policy, self._learned = policy, False
+
+    @property
+    def decides(self) -> Policy:
+        """The policy as training and search know it."""
+        return as_policy(self.policy)
+
+    def replaced(self, **changed: Any) -> Self:
+        """A model with some arguments in place of its own; it shares the others."""
+        given = {name: getattr(self, name) for name in inspect.signature(Model.__init__).parameters if name != "self"}
+        return type(self)(**given | changed)
 
     def __repr__(self) -> str:
-        kind = "linear" if isinstance(self.policy, FrozenPolicy) else type(self.policy).__name__
         actions = self.space.fixed_actions or "any number of"
-        decides = f"policy: {kind}" if self.kept_reference is None else "decides by its reference"
+        decides = f"policy: {self.decides.name}" if self.kept_reference is None else "decides by its reference"
         return f"Model({self.space.name or 'space'}, {actions} actions, {decides})"
 
     def _repr_html_(self) -> str:
@@ -223,10 +256,10 @@ class Model(Shareable):
         with self.driver(examples) as driver:
             return driver.predict(self.policy, self.plan, scores=scores, temperature=temperature)
 
-    def driver(self, examples: Examples, reference: Reference | None = None) -> FusedDriver:
-        """A driver for examples: fused for linear policies, lock-step for others."""
-        kind = FusedDriver if isinstance(self.policy, FrozenPolicy) else LockStepDriver
-        return kind(self.space, examples, reference, threads=self.threads, compiled=self.compiled)
+    def driver(self, examples: Examples, reference: Reference | None = None, **options: Any) -> FusedDriver:
+        """What searches examples with the policy; options are those of `Policy.driver`."""
+        how: Any = {"threads": self.threads, "compiled": self.compiled} | options
+        return self.decides.driver(self.space, examples, reference, **how)
 
     def follower(self) -> Follower:
         """An object that follows the policy on one part of a data set after the other."""
@@ -277,13 +310,91 @@ class Model(Shareable):
             predictions = driver.follow_teacher(self.plan, self.policy)
         return [predictions.output(i) for i in range(len(examples))]
 
+    # --- going on ---
+
+    @exclusive
+    def partial_fit(self, objects: Iterable[Any], reference: Reference | None = None) -> Self:
+        """Learn from further objects, in the given order, taught by the task's reference unless another is given.
+
+        It learns with the algorithm, the learner and the batch size of its training. After training, and after loading
+        a file that was saved with `keep_state=True`, learning goes on exactly; else it starts from the weights alone.
+        Of a policy that is not linear, the copy learns on that its method `onward` makes.
+        """
+        learning = self._going_on
+        if learning is None or reference is not None:
+            learning = self._opened(reference)
+        given = list(objects)
+        if not given:
+            return self
+        truth = self.space.truth_for(learning.recipe.reference)
+        learn_on(learning, Examples(self.space, given, truth=truth, decided=True))
+        self._going_on, self._learned, self.calibration = learning, True, None  # that was of the policy before
+        return self
+
+    def learn_one(self, obj: Any, reference: Reference | None = None) -> Self:
+        """Learn from one object."""
+        return self.partial_fit([obj], reference)
+
+    @exclusive
+    def stop_learning(self) -> Self:
+        """Let go of what only further learning needs."""
+        self._settle()
+        self._going_on = self.learning = None
+        return self
+
+    def _settle(self) -> None:
+        """Take over what the stream has learned."""
+        if not self._learned:
+            return
+        with self._lock.here():
+            if self._learned and self._going_on is not None:
+                made = model_of(self._going_on)
+                self.plan, self.learning, self._policy = made.plan, self._going_on.state(), made.policy
+                self.about = self.about | {"examples": made.about["examples"]}
+                self.report = self.report | made.report
+                self._learned = False
+
+    def _opened(self, reference: Reference | None) -> Learning:
+        """Learning that begins where this model is."""
+        if self.kept_reference is not None:
+            raise ConfigurationError(
+                "this model decides by its reference, which does not learn: go on with lols.optimise(..., "
+                "resume=model), or with lols.train(..., start=model)"
+            )
+        if not self.decides.has_weights:
+            return Learning.open(self.recipe(reference, policy=self.decides.onward()))
+        recipe = self.recipe(reference)
+        start = start_of(self, recipe)
+        if self.learning is None:
+            warn(without_state("this model"))
+        return Learning.open(recipe, start)
+
+    def recipe(self, reference: Reference | None = None, **changed: Any) -> Recipe:
+        """The options of this model's training, but for those that are given."""
+        try:
+            chosen = {k: v for k, v in dict(self.about["algorithm"]).items() if k in _names(Algorithm)}
+            settings = {k: v for k, v in dict(self.about["learner"]).items() if k in _names(LearnerSettings)}
+            options: dict[str, Any] = {
+                "algorithm": Algorithm(**chosen),
+                "learner": LearnerSettings(**settings) if changed.get("policy") is None else None,
+                "batch_size": int(self.about["batch_size"]),
+                "seed": int(self.about["seed"]),
+            }
+        except (KeyError, TypeError, ValueError) as error:
+            raise ConfigurationError(
+                f"the model does not say how it was trained ({error}), so it cannot go on: train it with lols.train"
+            ) from error
+        own = {"threads": self.threads, "compiled": self.compiled}
+        return Recipe(self.space, reference, **options | own | changed)
+
     # --- files ---
 
     @exclusive
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: the space by name, the policy as the content of a model file, which is data only."""
         state = super().__getstate__()
-        if isinstance(self.policy, FrozenPolicy):  # another one is pickled as its class wants it
+        state.pop("_going_on")
+        if self.decides.has_weights:  # another one is pickled as its class wants it
             state = {name: state[name] for name in ("space", "report", "threads", "compiled")}
             state["file"] = to_bytes("model", *self.contents(keep_state=True))
             if self.kept_reference is not None and not is_own(self.kept_reference, self.space):
@@ -295,7 +406,9 @@ class Model(Shareable):
         if content is not None:
             reference = state.pop("kept_reference", None)
             vars(self).update(vars(make_model(PICKLED, *from_bytes(content, "model"), state["space"], reference)))
-        vars(self).update(state)
+        policy = state.pop("policy", None)  # as 0.2 and before called it
+        own: dict[str, Any] = {} if policy is None else {"_policy": policy}
+        vars(self).update({"_going_on": None, "_learned": False} | own | state)
 
     @exclusive
     def save(
@@ -313,6 +426,7 @@ class Model(Shareable):
         """
         write_tensors(path, "model", *self.contents(task, tensors, keep_state=keep_state))
 
+    @exclusive
     def contents(
         self,
         task: Mapping[str, Any] | None = None,
@@ -321,6 +435,7 @@ class Model(Shareable):
         keep_state: bool = False,
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of the model file."""
+        self._settle()
         return contents_of(self, task, tensors, keep_state=keep_state)
 
 
@@ -338,13 +453,21 @@ class Follower:
     def run(self, examples: Examples, *, temperature: float = 0.0) -> Predictions:
         """Follow the policy on the next part."""
         model, same = self.model, self._driver is not None
-        if not isinstance(model.policy, FrozenPolicy) or model.kept_reference is not None:
+        if not model.decides.keeps_scores or model.kept_reference is not None:
             return model.run(examples, temperature=temperature)
         if self._driver is None:
-            self._driver = FusedDriver(model.space, examples, compiled=model.compiled)
+            self._driver = model.decides.driver(model.space, examples, compiled=model.compiled)
         else:
             self._driver.turn_to(examples)
         return self._driver.predict(model.policy, model.plan, temperature=temperature, same=same)
+
+
+def model_of(learning: Learning) -> Model:
+    """What was learned so far as a model."""
+    learning.finish_waiting()
+    recipe = learning.recipe
+    how: Any = {"threads": recipe.threads, "compiled": recipe.compiled}
+    return Model(recipe.space, learning.policy.returned(), recipe.plan, learning.facts(), learning.report(), **how)
 
 
 def make_model(
@@ -358,12 +481,15 @@ def make_model(
     threads: Threads = None,
     compiled: bool = True,
     room: Room | None = None,
-    kind_of_model: type[Model] = Model,
 ) -> Model:
     """The model that a file's header and arrays describe, for a space.
 
     `reference` is the one that decides if the model has kept one, by default that of the space. `room` is what is left
-    for its weights, if the file holds more than this model. `kind_of_model` may be a subclass.
+    for its weights, if the file holds more than this model.
     """
     parts = parts_of(path, header, tensors, space, reference, policy=policy, compiled=compiled, room=room)
-    return kind_of_model(space, **parts, threads=threads, compiled=compiled)
+    return Model(space, **parts, threads=threads, compiled=compiled)
+
+
+def _names(kind: Any) -> set[str]:
+    return {each.name for each in fields(kind)}

@@ -4,34 +4,46 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from lols._version import __version__
-from lols.contract.digest import source_digest
-from lols.contract.identity import identity_of
+from lols.contract.identity import identity_of, source_digest
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import as_teacher
-from lols.engine.structures import FrozenPolicy, following
+from lols.engine.drivers.adapted import adapted
+from lols.engine.structures import FrozenPolicy, Plan, following
 from lols.engine.table import distinct, fill, fixed_table, growing_table, is_fixed
-from lols.errors import ModelFileError, shown
+from lols.errors import LolsError, ModelFileError, shown
 from lols.io.model_file import KEPT
 from lols.io.room import Room
 from lols.io.sparse import pack, unpack
 from lols.learners.learner import hadamard_code, hadamard_size
-from lols.policies.files import filled, kind_of, state_of
+from lols.policies.own import as_policy
 from lols.training.calibration import Calibration
-from lols.training.learning_state import StoredState
-
-if TYPE_CHECKING:
-    from lols.training.model import Model
+from lols.training.learning_state import LearningState, StoredState
 
 MOST_NOTED = 1 << 12  # settings with more numbers are not recorded in model files
 
 
+class WrittenModel(Protocol):
+    """What is written of a model."""
+
+    space: SearchSpace
+    plan: Plan
+    about: dict[str, Any]
+    calibration: Calibration | None
+    kept_reference: Reference | None
+    learning: LearningState | StoredState | None
+
+    @property
+    def policy(self) -> Any:
+        """Its weights, or an object of the user's."""
+
+
 def contents_of(
-    model: Model,
+    model: WrittenModel,
     task: Mapping[str, Any] | None = None,
     tensors: Mapping[str, np.ndarray] | None = None,
     *,
@@ -56,9 +68,10 @@ def contents_of(
     if model.kept_reference is not None:
         header |= {"format": KEPT, "kept_reference": _described(model.kept_reference, model.space)}
     arrays = {f"task.{name}": array for name, array in (tensors or {}).items()}
-    if not isinstance(model.policy, FrozenPolicy):
-        own = {f"policy.{name}": array for name, array in state_of(model.policy).items()}
-        return header | {"policy": kind_of(model.policy)}, arrays | own
+    if not as_policy(model.policy).has_weights:
+        policy = adapted(model.policy)
+        own = {f"policy.{name}": array for name, array in policy.state().items()}
+        return header | {"policy": policy.kind}, arrays | own
     header["thresholds"], arrays["chances"] = model.policy.thresholds, model.policy.chances
     for name, table, stack in (
         ("shared", model.policy.shared, model.policy.stack),
@@ -115,7 +128,7 @@ def parts_of(
         raise ModelFileError(f"{path}: the header is damaged ({type(error).__name__}: {error})") from error
     _check_settings(path, settings, space)
     if policy is not None or linear is None:
-        policy = filled(path, kind, tensors, policy)
+        policy = _filled(path, kind, tensors, policy)
     if _changed(known, space):
         about["space_changed"] = True
     if kept is not None and identity_of(kept.functions()) != header["kept_reference"].get("source"):
@@ -166,6 +179,30 @@ def _changed(known: Mapping[str, Any], space: SearchSpace) -> bool:
     if "source" in known:
         return identity_of(_functions(space)) != known["source"]
     return source_digest(_functions(space)) != known["digest"]
+
+
+def _filled(path: str | os.PathLike[str], kind: Any, tensors: Mapping[str, np.ndarray], policy: Any) -> Any:
+    """The policy with the arrays of a file, which belong to class `kind`; None stands for a linear policy."""
+    if kind is None:
+        raise ModelFileError(f"{path}: holds a linear policy: load it without policy")
+    if not isinstance(kind, str):
+        raise ModelFileError(f"{path}: the header is damaged (the policy is {shown(kind)}, not the name of a class)")
+    if policy is None:
+        raise ModelFileError(f"{path}: holds a policy of class {kind}: give load(..., policy=...) an object of it")
+    own = adapted(policy)
+    own.check_saved("a model file")
+    if own.kind.rpartition(":")[2] != kind.rpartition(":")[2]:
+        raise ModelFileError(f"{path}: holds a policy of class {kind}, not {own.kind}")
+    try:
+        own.load({k.removeprefix("policy."): v for k, v in tensors.items() if k.startswith("policy.")})
+    except LolsError:
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise ModelFileError(
+            f"{path}: `load` of {kind} failed with {reason}; was it made with other settings?"
+        ) from error
+    return policy
 
 
 def _check_settings(path: str | os.PathLike[str], settings: Mapping[str, Any], space: SearchSpace) -> None:

@@ -11,14 +11,14 @@ import numpy as np
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space, as_teacher
-from lols.contract.whole_numbers import check_whole
+from lols.contract.whole_numbers import check_seed, check_whole
 from lols.engine.drivers.lock_step import LockStepDriver
-from lols.engine.structures import FrozenPolicy, PendingRollouts
+from lols.engine.structures import PendingRollouts
 from lols.errors import ConfigurationError
-from lols.policies.linear import LinearPolicy
-from lols.policies.protocol import checked
+from lols.policies.own import as_policy
+from lols.training.algorithms import algorithm
+from lols.training.deviation_costs import DeviationCosts, exact_plan
 from lols.training.model import Model
-from lols.training.trainer import Trainer
 
 STATES = ("learned", "reference")
 
@@ -75,7 +75,7 @@ def rollout_costs(
     Parameters
     ----------
     model_or_policy
-        A `Model`, or any `lols.policies.Policy`, such as a `TorchPolicy`.
+        A `Model`, or any `lols.policies.OwnPolicy`, such as a `TorchPolicy`.
     task
         The search space.
     data
@@ -110,68 +110,48 @@ def rollout_costs(
     """
     if states not in STATES:
         raise ConfigurationError(f"unknown states '{states}': choose {' or '.join(STATES)}")
+    check_seed(seed)
     check_whole("k", k)
     check_whole("batch_size", batch_size)
     if not 0.0 <= beta <= 1.0:
         raise ConfigurationError(f"beta is {beta}: give a number between 0 and 1")
     space = as_space(task)
-    policy = _as_policy(model_or_policy, space, compiled)
-    teacher = as_teacher(reference, space)
-    if k > 1 and (getattr(policy, "random", False) or (states == "reference" and teacher.random)):
+    given = model_or_policy.policy if isinstance(model_or_policy, Model) else model_or_policy
+    own = as_policy(given)
+    policy = own.in_lock_step(space, compiled=compiled)
+    reference = as_teacher(reference, space)
+    if k > 1 and (own.random or (states == "reference" and reference.random)):
         raise ConfigurationError("k roll-outs need the same states, and these are drawn at random: leave out k")
-    examples = data if isinstance(data, Examples) else Examples(space, data, truth=space.truth_for(teacher))
+    examples = data if isinstance(data, Examples) else Examples(space, data, truth=space.truth_for(reference))
     roll_out = "learned" if beta == 0.0 else "reference" if beta == 1.0 else "mixture"
-    plan = Trainer(
-        space,
-        teacher,
-        roll_in=states,
-        roll_out=roll_out,
-        policy=policy,
-        seed=seed,
-        compiled=compiled,
-        tricks={"reuse": False, "closed_form": False},
-    ).plan
-    parts = []
-    with LockStepDriver(space, examples, teacher, compiled=compiled) as driver:
-        for low in range(0, len(examples), batch_size):
-            indices = np.arange(low, min(low + batch_size, len(examples)))
-            parts.append(_rolled_out(driver, indices, policy, plan, k, beta))
-    return RolloutCosts(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-
-
-def _as_policy(given: Any, space: SearchSpace, compiled: bool) -> Any:
-    """A policy of the protocol."""
-    policy = given.policy if isinstance(given, Model) else given
-    if isinstance(policy, FrozenPolicy):
-        return LinearPolicy(space, weights=policy, compiled=compiled)
-    return checked(policy)
-
-
-def _rolled_out(
-    driver: Any, indices: np.ndarray, policy: Any, plan: Any, k: int, beta: float
-) -> tuple[np.ndarray, ...]:
-    """The columns of `RolloutCosts` for a batch of examples."""
-    sums = squares = np.zeros(0)
-    for draw in range(k):
-        values: list[tuple[np.ndarray, ...]] = []
-
-        def keep(done: PendingRollouts, values: list[tuple[np.ndarray, ...]] = values) -> None:
-            filled = slice(int(done.filled[0]))
-            values.append(tuple(getattr(done, name)[filled].copy() for name in ("example", "time", "action", "value")))
-
-        rounds, shares = draw * len(driver.examples) + indices, np.full(indices.size, beta)
-        batch = driver.make_lessons(indices, rounds, policy, plan, shares, shares, keep)
-        lengths = batch.lessons.filled.copy()
-        costs = np.full((int(lengths.sum()), driver.actions), np.inf)
-        first = np.cumsum(lengths) - lengths
-        for example, time, action, value in values:
-            costs[first[example] + time, action] = value
-        sums = costs if draw == 0 else sums + costs
-        squares = costs**2 if draw == 0 else squares + costs**2
-    known, taken = np.isfinite(sums), driver.taken(batch)
-    mean = sums / k
+    tricks = {"reuse": False, "closed_form": False}
+    plan = exact_plan(space, reference, algorithm(roll_in=states, roll_out=roll_out), seed, tricks)
+    with LockStepDriver(space, examples, reference, compiled=compiled) as driver:
+        measure = DeviationCosts(driver, policy, plan, beta, beta)
+        sums = squares = np.zeros(1)
+        for draw in range(k):
+            example, step, taken, costs = _drawn(measure, draw, batch_size)
+            sums, squares = sums + costs, squares + costs**2
+    known, mean = np.isfinite(sums), sums / k
     spread = np.where(known, squares / k - np.where(known, mean, 0.0) ** 2, 0.0).clip(min=0.0)
     advantages = mean[np.arange(taken.size), taken][:, np.newaxis] - mean
-    step = np.arange(taken.size) - np.repeat(first, lengths)
-    errors = np.sqrt(spread / max(k - 1, 1))
-    return np.repeat(indices, lengths), step, taken, mean, advantages, errors
+    return RolloutCosts(example, step, taken, mean, advantages, np.sqrt(spread / max(k - 1, 1)))
+
+
+def _drawn(measure: DeviationCosts, draw: int, batch_size: int) -> tuple[np.ndarray, ...]:
+    """Example, step, action taken and costs to go of all states, by one draw of their roll-outs."""
+    driver, values = measure.driver, list[tuple[np.ndarray, ...]]()
+
+    def keep(done: PendingRollouts) -> None:
+        filled = slice(int(done.filled[0]))
+        values.append(tuple(getattr(done, name)[filled].copy() for name in ("example", "time", "action", "value")))
+
+    numbers, columns = np.arange(len(driver.examples)), []
+    for part in measure.parts(numbers, draw * numbers.size + numbers, together=batch_size, observe=keep):
+        costs = np.full((int(part.filled.sum()), driver.actions), np.inf)
+        for example, time, action, value in values:
+            costs[part.first[example] + time, action] = value
+        values.clear()
+        step = np.arange(costs.shape[0]) - np.repeat(part.first, part.filled)
+        columns.append((np.repeat(part.batch.lessons.example, part.filled), step, driver.taken(part.batch), costs))
+    return tuple(np.concatenate(parts) for parts in zip(*columns, strict=True))

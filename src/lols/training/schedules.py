@@ -24,10 +24,10 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearSchedule:
     """From `start` in the first round to `end` in the last.
 
-    >>> Linear(1.0, 0.0)(np.array([0, 5, 10]), 11).tolist()
+    >>> LinearSchedule(1.0, 0.0)(np.array([0, 5, 10]), 11).tolist()
     [1.0, 0.5, 0.0]
     """
 
@@ -56,21 +56,23 @@ class Geometric:
         return f"geometric:{self.alpha:g}"
 
 
-Schedule = Constant | Linear | Geometric
+Schedule = Constant | LinearSchedule | Geometric
+
+Linear = LinearSchedule  # its name in 0.2
 
 
 def schedule(value: float | str | Schedule) -> Schedule:
     """Read a schedule: a number, `"linear:FROM:TO"`, `"geometric:ALPHA"`, or a schedule itself.
 
     >>> schedule("linear:1:0"), schedule(0.5)
-    (Linear(start=1.0, end=0.0), Constant(value=0.5))
+    (LinearSchedule(start=1.0, end=0.0), Constant(value=0.5))
     """
-    if isinstance(value, Constant | Linear | Geometric):
+    if isinstance(value, Constant | LinearSchedule | Geometric):
         return value
     name, *numbers = str(value).split(":")
     try:
         if name == "linear":
-            parsed: Schedule = Linear(*(float(n) for n in numbers))
+            parsed: Schedule = LinearSchedule(*(float(n) for n in numbers))
         elif name == "geometric":
             parsed = Geometric(*(float(n) for n in numbers))
         else:

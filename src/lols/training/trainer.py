@@ -1,195 +1,87 @@
-"""Training with any algorithm: passes over batches of examples, with checkpoints that resume bit for bit."""
+"""Training: a recipe, data, and what people want meanwhile: progress, checkpoints, a choice after each pass."""
 
 from __future__ import annotations
 
 import copy
 import inspect
 import os
+import signal
+import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import fields
 from pathlib import Path
+from types import FrameType
 from typing import Any, Self
 
 import numpy as np
 
 from lols.contract.examples import Examples
-from lols.contract.space import Reference, SearchSpace
-from lols.contract.task import Task, as_space, as_teacher
-from lols.contract.threads import Threads, check_threads
-from lols.contract.whole_numbers import MOST, check_seed, check_whole
-from lols.engine.compile.ahead import prepare_all
-from lols.engine.compile.kernel import DISABLED, compile_seconds
-from lols.engine.door import look_over
-from lols.engine.structures import FrozenPolicy
-from lols.engine.table import copied
-from lols.engines import Engine, Files, as_engine
 from lols.errors import ConfigurationError
 from lols.io.whole_file import check_writable
-from lols.learners.learner import Learner
-from lols.learners.settings import LearnerSettings
-from lols.learners.structures import SECOND_ORDER
-from lols.training.algorithms import Algorithm, check_names
-from lols.training.algorithms import algorithm as resolve
-from lols.training.interruption import Interruption
+from lols.kernels.ahead import prepare_all
+from lols.kernels.kernel import DISABLED, compile_seconds
+from lols.training.algorithms import Algorithm
+from lols.training.checkpoint import read_checkpoint, write_checkpoint
+from lols.training.learning import Learning
 from lols.training.learning_state import LearningState
-from lols.training.mixing import Mixing, check_mixable, shards_and_legs
-from lols.training.model import Model
-from lols.training.plans import TRICKS, by_margin, check_scale, costs_above, plan_of, settings_of
+from lols.training.loop import Searcher, learn
+from lols.training.mixing import Mixing, shards_and_legs
+from lols.training.model import Model, model_of
+from lols.training.plans import TRICKS
 from lols.training.progress import Progress
-from lols.training.run import TrainingRun
-from lols.training.students import LinearStudent, adapted
-
-__all__ = ["TRICKS", "Trainer"]
-
-LARGEST_BATCH = 64  # by default
-LOOKED_AT = 8  # examples, to settle the margin
-MOST_PASSES = 1_000_000
+from lols.training.recipe import OPTIONS as OF_RECIPES
+from lols.training.recipe import Recipe
+from lols.training.sources import DataSource, InPieces, source_of
+from lols.training.stream import Stream
 
 
-class Trainer:
-    """Trains a policy for a search space under a reference.
+class Interruption:
+    """Notes the first Ctrl-C, and lets the second one through; does nothing unless it is wanted.
 
-    Parameters
-    ----------
-    space
-        The search problem: a `SearchSpace` or a `Task`.
-    reference
-        The teacher, by default the one of the task.
-    algorithm
-        The name of a preset or an `Algorithm`; `options` override single choices, as in `lols.algorithm`.
-    learner
-        The name of a reduction (`"hinge"`, the default, `"csoaa"`, `"secoc"`) or `LearnerSettings`. With a name, margin
-        and scale follow from the costs of the first examples: see `LearnerSettings`.
-    update
-        The online update, if `learner` is a name.
-    policy
-        A policy to be trained in place of the linear learner: see `lols.policies.Policy`.
-    passes
-        Passes over the data.
-    batch_size
-        How many examples are searched with the same policy. It changes the result; 1 is Algorithm 1 as printed. By
-        default a fiftieth of the examples, at least 1 and at most 64: enough to keep several threads busy.
-    seed
-        Seed of all random numbers.
-    threads
-        Threads that share a batch; they do not change the result. None or `"auto"`: what is fastest, at most 6, and one
-        for small data.
-    shuffle
-        Whether each pass visits the examples in a different order.
-    neighbours
-        How many neighbouring examples stay adjacent when they are shuffled, which is faster for small examples.
-    compiled
-        False runs the same code as plain Python, for debugging.
-    tricks
-        Optimisations to switch off, for example `{"merge": False}`; they do not change the result.
-    engine
-        Who does the work: this process (None), `"processes"`, `"ray"`, or an engine of `lols.engines` with settings of
-        its own, such as `lols.engines.Ray(workers=8)`. With `sync="exact"` it does not change the result of the linear
-        learner; that of a policy of your own is the same for any number of workers, but need not be that of none.
-    checks
-        Whether functions of your own are checked on a few examples before training, in about a tenth of a second: what
-        makes results wrong is an error, what may is a warning. `lols.checks.check_space` examines more.
-    options
-        Single choices in place of those of the algorithm, such as `beta=0.5`, by the names of `Algorithm`.
-
+    >>> with Interruption(wanted=True) as interruption:
+    ...     interruption.asked
+    False
     """
 
-    def __init__(
-        self,
-        space: SearchSpace | Task | type[Task],
-        reference: Reference | None = None,
-        *,
-        algorithm: str | Algorithm = "lols",
-        learner: str | LearnerSettings | None = None,
-        update: str | None = None,
-        policy: Any = None,
-        passes: int = 5,
-        batch_size: int | None = None,
-        seed: int = 0,
-        threads: Threads = None,
-        shuffle: bool = True,
-        neighbours: int = 1,
-        compiled: bool = True,
-        tricks: dict[str, bool] | None = None,
-        engine: str | Engine | None = None,
-        checks: bool = True,
-        **options: Any,
-    ):
-        for name, value, most in (
-            ("passes", passes, MOST_PASSES),
-            ("batch_size", batch_size, MOST),
-            ("neighbours", neighbours, MOST),
-        ):
-            if value is not None:
-                check_whole(name, value, most=most)
-        check_seed(seed)
-        check_threads(threads)
-        if neighbours > 1 and not shuffle:
-            raise ConfigurationError("neighbours has no effect: the examples are not shuffled; leave it out")
-        unknown = set(tricks or {}) - set(TRICKS)
-        if unknown:
-            raise ConfigurationError(f"unknown trick '{min(unknown)}': choose from {', '.join(TRICKS)}")
-        self.space = space = as_space(space)
-        self.reference = as_teacher(reference, space)
-        check_names(options, OPTIONS)
-        self.algorithm = resolve(algorithm, **options)
-        self.policy = policy
-        if policy is not None:
-            for name in (n for n, given in (("learner", learner), ("update", update)) if given is not None):
-                raise ConfigurationError(f"{name} has no effect: the given policy has its own way to learn")
-            self.algorithm = adapted(policy, self.algorithm, options)
-            learner = "csoaa"  # for the plan: exact costs matter
-        self.settings = self._asked = settings_of(learner, update, self.algorithm)
-        self.passes, self.batch_size, self.seed, self.threads = passes, batch_size, seed, threads
-        self.shuffle, self.neighbours, self.compiled, self.checks = shuffle, neighbours, compiled, checks
-        self.tricks = dict.fromkeys(TRICKS, True) | (tricks or {})
-        if self.algorithm.horizon is not None and space.cost is None:
-            raise ConfigurationError(
-                "horizon needs a space with `cost`: a loss that is known only at the end cannot be cut off"
-            )
-        self.engine = as_engine(engine)
-        if self.engine.sync == "pass":
-            check_mixable(self)
-        self.plan = plan_of(self)
+    def __init__(self, *, wanted: bool):
+        self.asked = False
+        self._wanted = wanted and threading.current_thread() is threading.main_thread()
+        self._before: Any = None
 
-    def together(self, examples: int) -> int:
-        """How many examples are searched with the same policy, of this many in all."""
-        return self.batch_size or max(1, min(LARGEST_BATCH, examples // 50))
+    def __enter__(self) -> Interruption:
+        if self._wanted and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
 
-    def new_learner(self) -> Learner:
-        """A linear learner without weights."""
-        chosen = self.algorithm
-        if self.policy is not None:
-            raise ConfigurationError("this needs the linear learner: leave out policy, or use fit")
-        return Learner(
-            self.settings,
-            self.space.fixed_actions,
-            by_action=self.space.action_features is not None,
-            averaged=chosen.restart or chosen.returned == "average",
-            compiled=self.compiled,
-        )
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+            self._before = None
 
-    def untrained(self) -> Model:
-        """A model that has learned nothing, to compare with, or to follow the reference."""
-        return Model(self.space, self.new_learner().policy(), self.plan, threads=self.threads, compiled=self.compiled)
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
 
-    def returned_policy(self, learner: Learner) -> FrozenPolicy:
-        """A copy of the policy that the algorithm returns: the average, or the current one."""
-        if self.algorithm.returned == "average" and learner.averaged:
-            policy = learner.policy(averaged=True)  # has its own copy of the weights
-            return policy._replace(shared=copied(policy.shared), single=copied(policy.single))
-        return learner.last()
+    def obey(self) -> None:
+        """Stop if Ctrl-C was pressed."""
+        if self.asked:
+            raise KeyboardInterrupt
 
-    def adopt(self, settings: LearnerSettings) -> None:
-        """Take the margin and the scale that earlier training has settled."""
-        self.settings = replace(self.settings, margin=settings.margin, scale=settings.scale)
-        self.plan = self.plan._replace(**by_margin(self))
+
+__all__ = ["FITTING", "OPTIONS", "TRICKS", "Trainer"]
+
+
+class Trainer(Recipe):
+    __doc__ = (Recipe.__doc__ or "").replace(
+        "What is learned, from whom, and how.", "Trains a policy for a search space under a reference."
+    )
 
     def fit(
         self,
-        data: Iterable[Any] | Examples,
+        data: Iterable[Any] | Examples | InPieces,
         *,
         start: LearningState | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -203,7 +95,7 @@ class Trainer:
         Parameters
         ----------
         data
-            The user's objects, or `Examples` in columns.
+            The user's objects, or `Examples` in columns, or `InPieces` of more than memory holds.
         start
             What learning goes on from, which changes. On the same data, rounds and passes are counted on: the result is
             that of one training with more passes. On other data, a new average begins, with the present one.
@@ -227,143 +119,108 @@ class Trainer:
         began, compiling = time.perf_counter(), compile_seconds()
         if start is not None:
             self.check_start()
-        run = self.new_run(data)
-        if start is not None:
-            if start.data != run.data_digest():
-                start.begin_average(self.returned_policy(start.learner))
-            run.go_on(start)
+        source = source_of(self, data)
+        if start is not None and start.data != source.digest():
+            averaged = self.new_policy()
+            averaged.go_on(start.learner)
+            start.begin_average(averaged.returned())
+        learning = Learning(self, source.count, source.batch_size(self), start)
         if checkpoint is not None:
-            run.student.check_resumable()
+            source.check_resumable()
+            learning.policy.check_resumable()
             check_writable(checkpoint)
         saved = time.monotonic()
         with (
-            run.driver() as driver,
-            progress if isinstance(progress, Progress) else self.bar(run.examples, progress) as bar,
+            Searcher(learning, source, first=True) as searcher,
+            progress if isinstance(progress, Progress) else self.bar(source.measure, progress) as bar,
             Interruption(wanted=checkpoint is not None and self.engine.sync == "exact") as interruption,
         ):
-            self.look_over(run.examples, driver)
-            if self.unsettled and start is None:
-                self.settle(driver, np.arange(min(LOOKED_AT, len(run.examples))))
-                run.begin_again()
+            if source.first is not None:
+                searcher.turn_to(source.first, np.arange(len(source.first)))
             if resume and checkpoint is not None and Path(checkpoint).exists():
-                run.restore(checkpoint)
-                bar.go_on(run.progress, run.pass_)
-            with closing(self._steps(run, driver, bar)) as steps:
+                read_checkpoint(checkpoint, learning, source)
+                bar.go_on(source.progress(learning), learning.pass_)
+            history = getattr(after_pass, "history", ())
+            with closing(self._steps(learning, source, searcher, bar)) as steps:
                 try:
                     for _ in steps:
-                        bar.advance(run.progress, loss=run.progressive_loss)
-                        if run.offset == 0:
-                            enough = after_pass is not None and after_pass(run.pass_ - 1, run.model())
-                            bar.end_pass(run.pass_, loss=run.progressive_loss)
+                        bar.advance(source.progress(learning), loss=learning.progressive_loss)
+                        if learning.offset == 0:
+                            enough = after_pass is not None and after_pass(learning.pass_ - 1, self.model_of(learning))
+                            bar.end_pass(learning.pass_, loss=learning.progressive_loss)
                             if enough:
                                 break  # without a checkpoint: one of this pass would be gone on from
                         late = time.monotonic() - saved >= checkpoint_every
-                        if checkpoint is not None and (late or interruption.asked):
-                            run.save(checkpoint, getattr(after_pass, "history", ()))
+                        if checkpoint is not None and learning.whole and (late or interruption.asked):
+                            write_checkpoint(checkpoint, learning, source, history)
                             saved = time.monotonic()
                         interruption.obey()
                 except KeyboardInterrupt:
                     if checkpoint is not None and self.engine.sync == "pass":  # nothing has changed since the last leg
-                        run.save(checkpoint, getattr(after_pass, "history", ()))
+                        write_checkpoint(checkpoint, learning, source, history)
                     raise
-        self.state = run.state()
+        self.state = learning.state()
         if self.state is not None:
-            self.state.data = run.data_digest()
-        model = run.model()
+            self.state.data = source.digest()
+        model = self.model_of(learning)
         compiling = compile_seconds() - compiling
         model.report |= {"seconds_total": time.perf_counter() - began, "seconds_compiling": compiling}
         return model
 
-    def look_over(self, examples: Examples, driver: Any) -> None:
-        """Check the functions on a few examples, unless `checks` is off."""
-        if self.checks:
-            look_over(self.space, self.reference, examples, (driver.bound, driver.bound_reference))
-
-    def _steps(self, run: TrainingRun, driver: Any, bar: Progress) -> Generator[None, None, None]:
-        """Train: go on by a batch each time, or with `sync="pass"` by a pass."""
+    def _steps(
+        self, learning: Learning, source: DataSource, searcher: Searcher, bar: Progress
+    ) -> Generator[None, None, None]:
+        """Learn: go on by a batch each time, or with `sync="pass"` by a part of a pass."""
         engine = self.engine
         if engine.sync == "pass":
             with engine.start() as workers:
-                yield from Mixing(run, workers, *shards_and_legs(engine)).passes(bar)
+                yield from Mixing(learning, source.data, workers, *shards_and_legs(engine)).passes(bar)
         elif engine.LOCAL:
-            yield from self._batches(run, driver)
+            yield from learn(learning, source, searcher)
         else:
-            from lols.engines.searcher import BatchSearcher
-
             with engine.start() as workers:
-                searcher = BatchSearcher(workers, driver, self.policy, whole=self.settings.update in SECOND_ORDER)
-                for _ in self._batches(run, searcher):
-                    if self.algorithm.restart and run.offset == 0:
+                searcher.send_to(workers)
+                for _ in learn(learning, source, searcher):
+                    if self.algorithm.restart and learning.offset == 0:
                         searcher.begin_again()
                     bar.say(f"{workers.alive} workers")
                     yield
 
-    def _batches(self, run: TrainingRun, searcher: Any) -> Iterator[None]:
-        """Search each batch, and learn from it."""
-        for indices, rounds in run.batches():
-            beta, beta_in = run.betas(rounds)
-            batch = searcher.make_lessons(indices, rounds, run.student.rolling_policy(), self.plan, beta, beta_in)
-            if run.done == 0 and self.policy is None and not self.unsettled:
-                check_scale(self.settings, batch.lessons)
-            run.learn(batch)
-            yield
+    def stream(self, start: LearningState | None = None) -> Stream:
+        """A stream, whose examples are learned from as they arrive."""
+        return Stream(self, start)
 
-    def check_start(self) -> None:
-        """Raise an error if nothing can be gone on from."""
-        if self.policy is not None:
-            raise ConfigurationError("only the linear learner goes on from a state: give the policy that shall go on")
-        if self.algorithm.restart:
-            raise ConfigurationError(
-                f"{self.algorithm.name} trains a new learner in every pass: it cannot go on; take another algorithm"
-            )
-        if self.engine.sync != "exact":
-            raise ConfigurationError("sync has no effect: a model goes on with exact training; leave it out")
+    def untrained(self) -> Model:
+        """A model that has learned nothing, to compare with, or to follow the reference."""
+        weights = self.new_learner().policy()
+        return Model(self.space, weights, self.plan, threads=self.threads, compiled=self.compiled)
 
-    @property
-    def unsettled(self) -> bool:
-        """Whether margin or scale are to be settled by the costs of the first examples."""
-        return self._asked.open and self.policy is None
-
-    def settle(self, driver: Any, few: np.ndarray) -> None:
-        """Settle margin and scale by the costs of a few examples, before anything is learned."""
-        teacher = np.ones(few.size)
-        lessons = driver.make_lessons(few, few, self.new_learner().policy(), self.plan, teacher, teacher).lessons
-        self.settings = self._asked.settled(costs_above(lessons), int(lessons.filled.max()))
-        self.plan = self.plan._replace(**by_margin(self))
+    def model_of(self, learning: Learning) -> Model:
+        """What was learned so far as a model."""
+        return model_of(learning)
 
     def warm_up(self, data: Iterable[Any] | Examples) -> Self:
         """Compile ahead, or load from the cache, what training and prediction need, given a few labelled examples.
 
         Nothing is learned: `fit` and the model's `predict` then begin at once.
         """
-        if self.policy is not None:
+        if not self.policy.has_weights:
             twin = copy.copy(self)
             twin.policy, twin.passes = copy.deepcopy(self.policy), 1
             twin.fit(data, progress=False)
-            if hasattr(twin.policy, "warm_up"):
-                twin.policy.warm_up()
+            twin.policy.warm_up()
         elif self.compiled and not DISABLED:
-            student = LinearStudent(self, 1)
-            with student.driver(self.new_run(data).examples) as driver:
-                prepare_all(student.calls(driver))
+            source, policy = source_of(self, data), self.new_policy()
+            with source.driver(policy, self, source.first) as driver:
+                prepare_all(source.calls(policy, driver, self))
         return self
 
-    def new_run(self, data: Iterable[Any] | Examples) -> TrainingRun:
-        """A new run over a data set."""
-        if isinstance(data, Files) and self.engine.sync == "pass":
-            from lols.training.file_run import FileRun
-
-            return FileRun(self, self.encoded(data.first(LOOKED_AT)), data)
-        return TrainingRun(self, self.encoded(data))
-
-    def encoded(self, data: Iterable[Any] | Examples, *, labelled: bool = True) -> Examples:
-        """The data in columns, with their truth if it is needed; if they need not be `labelled`, where it is known."""
-        truth = self.space.truth_for(self.reference) if labelled else None
-        return data if isinstance(data, Examples) else Examples(self.space, data, truth=truth, decided=labelled)
-
-    def bar(self, examples: Examples, wanted: bool | None = None, title: str = "training", unit: str = "steps") -> Any:
+    def bar(self, examples: Any, wanted: bool | None = None, title: str = "training", unit: str = "steps") -> Any:
         """A progress bar for training on these examples."""
+        if isinstance(examples, InPieces) and not examples.by_steps:
+            unit = examples.unit
         return Progress(wanted, self.passes * int(examples.steps.sum()), title, unit, self.passes)
 
 
-OPTIONS = [name for name, found in inspect.signature(Trainer).parameters.items() if found.kind is found.KEYWORD_ONLY]
+FITTING = [name for name, each in inspect.signature(Trainer.fit).parameters.items() if each.kind is each.KEYWORD_ONLY]
+OPTIONS = [*OF_RECIPES, *(each.name for each in fields(Algorithm) if each.name not in ("name", "cites"))]

@@ -20,9 +20,9 @@ from lols.bandit.worlds.layout import layout_world
 from lols.bandit.worlds.outcome import Outcome, interval, summarise, windows
 from lols.bandit.worlds.simulate import simulate, simulate_seeds
 from lols.bandit.worlds.world import World, WorldSpec
-from lols.contract.hashing import mix, unit
 from lols.datasets.worlds import tagging_space
 from lols.errors import ConfigurationError
+from lols.kernels.hashing import mix, unit
 from tests.cli.command_line import error_line, run
 
 pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs

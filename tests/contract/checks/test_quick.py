@@ -17,8 +17,8 @@ from lols.contract.checks.guards import MOST_WORK, WORK
 from lols.contract.checks.quick import check_quickly
 from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.engine import door
-from lols.engine.compile.dual import bind
 from lols.errors import SpaceError
+from lols.kernels.dual import bind
 
 
 class Jobs(lols.Task):

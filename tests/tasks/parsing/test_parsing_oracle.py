@@ -12,8 +12,10 @@ import pytest
 
 from lols.contract.checks import check_space
 from lols.contract.examples import Examples
-from lols.engine.compile.dual import bind, reference_costs, row
-from lols.engine.compile.kernel import Kernel
+from lols.engine.calls import reference_costs
+from lols.kernels.dual import bind
+from lols.kernels.kernel import Kernel
+from lols.kernels.layout import row
 from lols.tasks.parsing.space import DEPTH, HEAD, LABEL, LEFT, NEXT, PENDING, RIGHT, SHIFT, STACK, cell
 from lols.tasks.parsing.task import LABELLINGS, ROOTS, ParsingTask
 from lols.tasks.parsing.treebank import Trees

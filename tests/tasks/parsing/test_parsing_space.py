@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from lols.contract.checks import check_space
 from lols.contract.examples import Examples
 from lols.contract.features import feature_buffer, item_buffer
-from lols.engine.compile.dual import bind
 from lols.errors import ConfigurationError
+from lols.kernels.dual import bind
 from lols.tasks.parsing.space import LABEL, LEFT, RIGHT, SHIFT
 from lols.tasks.parsing.task import LABELLINGS, ROOTS, ParsingTask
 from lols.tasks.parsing.templates import DYNAMIC

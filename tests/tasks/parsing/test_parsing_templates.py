@@ -13,16 +13,17 @@ from hypothesis import strategies as st
 
 from lols.contract.examples import Examples
 from lols.contract.features import feature_buffer, item_buffer
-from lols.engine.compile.dual import actions as legal_of
-from lols.engine.compile.dual import bind, features_of
-from lols.engine.compile.dual import cost as cost_of
-from lols.engine.compile.dual import items as items_of
-from lols.engine.compile.dual import key as key_of
-from lols.engine.compile.dual import row as row_of
-from lols.engine.compile.dual import step as step_of
-from lols.engine.compile.kernel import Kernel
+from lols.engine.calls import actions as legal_of
+from lols.engine.calls import cost as cost_of
+from lols.engine.calls import features_of
+from lols.engine.calls import items as items_of
+from lols.engine.calls import key as key_of
+from lols.engine.calls import step as step_of
 from lols.engine.policy import in_role
 from lols.errors import ConfigurationError
+from lols.kernels.dual import bind
+from lols.kernels.kernel import Kernel
+from lols.kernels.layout import row as row_of
 from lols.tasks.parsing.defaults import default_parsing_templates
 from lols.tasks.parsing.space import LABEL, LEFT, RIGHT, SHIFT
 from lols.tasks.parsing.task import LABELLINGS, ROOTS, ParsingTask

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lols import Parser
+from lols.tasks.explain import page as page_of
 from lols.tasks.parsing.explain import explain_parse
-from lols.tasks.parsing.tree_svg import _width, parse_page, tree_svg
+from lols.tasks.parsing.tree_svg import _width, tree_svg
 from tests.tasks.tokens.loaded import assert_loads_nothing
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -110,10 +111,10 @@ def test_the_page_is_well_formed_complete_and_escaped(labelling, known):
     words, tree = STRANGE[:4], [(2, "<x>"), (0, "root"), (2, "a&b"), (3, "<x>")]
     parser = Parser(passes=1, labelling=labelling).fit([words], [tree])
     made = explain_parse(parser, words, [(2, "a&b"), (0, "root"), (2, "a&b"), (2, "a&b")] if known else None)
-    text = parse_page(made, heading="Sentence <1> & more", about=["a < b"])
+    text = page_of(made, heading="Sentence <1> & more", about=["a < b"])
     page = ElementTree.fromstring(text.partition("\n")[2])  # HTML that is XML, too
     assert [t.text for t in page.iter(f"{SVG}text") if t.get("class").startswith("token")] == words
     assert page.find(".//h1").text == "Sentence <1> & more"
     rows = [e for e in page.iter("div") if e.get("class", "").split()[:1] == ["row"]]
-    assert len(rows) == len(made.steps) + 1 and ("loss " in "".join(rows[-1].itertext())) == known
+    assert len(rows) == len(made.decisions) + 1 and ("loss " in "".join(rows[-1].itertext())) == known
     assert_loads_nothing(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 from typing import Any
@@ -121,10 +122,11 @@ def test_a_pipeline_explains_itself(pipeline: Pipeline, tmp_path: Path) -> None:
     file.write_text(conllu(WORDS[:2], GOLD[:2]))
     pipeline.save(model)
     found = fine("explain", model, file, "--sentence", 1, "--json").json
-    assert [w["word"] for w in found["words"]] == WORDS[0] and found["steps"]
+    assert [w["word"] for w in found["words"]] == WORDS[0] and found["decisions"]
     direct = pipeline.explain(Sentence({"form": WORDS[0]}), GOLD[0]).as_dict()
-    assert json.loads(json.dumps(direct["steps"])) == found["steps"]
+    assert json.loads(json.dumps(direct["decisions"])) == found["decisions"]
     tags = fine("explain", model, file, "--part", "upos", "--json").json
-    assert "<svg" in lols.load(model).explain_file(str(file), part="upos")._repr_html_().replace("&lt;", "<")
+    shown = lols.load(model).explain_file(str(file), part="upos")._repr_html_()
+    assert "sandbox" in shown and 'class="sentence"' in html.unescape(shown)
     assert [word["word"] for word in tags["words"]] == WORDS[0]
     mistake("explain", model, file, "--part", "xyz", says="there is no part 'xyz'; choose from upos and parser")

@@ -12,6 +12,7 @@ import lols
 from lols import Parser, Pipeline, Tagger
 from lols.tasks.pipeline.progress import PipelineProgress
 from lols.training import trainer
+from lols.training.learning import Learning
 from tests.cli.calling import fine, mistake, run
 from tests.tasks.parsing.parser_files import conllu
 from tests.tasks.parsing.test_parser import GOLD, WORDS, tagged
@@ -33,17 +34,17 @@ def test_a_killed_training_resumes_to_the_same_file(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batches: int
 ) -> None:
     fine("train", "pipeline", folder / "train.conllu", "-o", tmp_path / "whole.lols", *OPTIONS)
-    learn, done = trainer.TrainingRun.learn, []
+    take, done = Learning.take, []
 
-    def until(self: Any, batch: Any) -> None:
-        learn(self, batch)
+    def until(*arguments: Any) -> None:
+        take(*arguments)
         done.append(1)
         if len(done) == batches + 1:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setitem(trainer.Trainer.fit.__kwdefaults__, "checkpoint_every", 0.0)
-        patch.setattr(trainer.TrainingRun, "learn", until)
+        patch.setattr(Learning, "take", until)
         command = ("train", "pipeline", folder / "train.conllu", "-o", tmp_path / "m.lols", *OPTIONS)
         assert run(*command).code not in (0, 2)
     assert "m.lols.checkpoint" in os.listdir(tmp_path)

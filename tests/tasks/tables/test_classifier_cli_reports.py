@@ -125,8 +125,17 @@ def test_explain_adds_up(folder: Path, tmp_path: Path, options: tuple[str, ...])
                 )
             assert all("?" not in r["feature"] for r in turn["reasons"])
         assert taken["classes"] == [labels[k]]
+        for turn, decision in zip(made["turns"], made["decisions"], strict=True):
+            costs_below = {child["name"]: child["cost"] for child in turn["children"]}
+            assert {a["action"]: a["loss"] for a in decision["actions"]} == costs_below
+            least = min(costs_below.values())
+            assert {a["action"]: a["cost"] for a in decision["actions"]} == {
+                n: c - least for n, c in costs_below.items()
+            }
+            assert decision["wrong"] == (costs_below[decision["taken"]] > least)
+            assert costs_below[decision["reference"]] == least and decision["reasons"] == turn["reasons"]
     said = fine("explain", out, folder / "test.csv", "--row", 2).out.decode()
-    assert "Row 2 of " in said and "line 3" in said and "because" in said and "node 0" in said
+    assert "Row 2 in " in said and "line 3" in said and "because" in said and "node" in said
     assert FeatureNames(classifier.task_.encoder).of(1) == "?" and explain_row.__doc__
     mistake("explain", out, folder / "test.csv", "--row", 0, says="--row is 0: rows are counted from 1")
     mistake("explain", out, folder / "test.csv", "--row", 91, says="test.csv: there is no row 91; it has 90")
@@ -138,7 +147,7 @@ def test_explain_without_labels(model: Path, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("age,colour,size\n33,red,1\n50,blue,2\n")
     made = fine("explain", model, tmp_path / "in.csv", "--row", 2, "--json").json
     assert made["true"] is None and made["cost"] is None and made["turns"][0]["children"][0]["cost"] is None
-    assert "predicted no\n" in fine("explain", model, tmp_path / "in.csv").out.decode()
+    assert "predicted no by " in fine("explain", model, tmp_path / "in.csv").out.decode()
 
 
 # --- mistakes ---------------------------------------------------------------------------------------------------------

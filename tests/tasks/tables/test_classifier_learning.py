@@ -11,9 +11,9 @@ import pytest
 
 import lols
 from lols import CostSensitiveClassifier
-from lols.contract.hashing import mix
 from lols.engine.table import lookup
 from lols.errors import ConfigurationError, LolsError
+from lols.kernels.hashing import mix
 from lols.tasks.tables.tree_of_labels import NOTHING
 from tests.tasks.tables.classifier_data import classifier, numbers, table, weights
 from tests.tasks.tables.table_kinds import KINDS

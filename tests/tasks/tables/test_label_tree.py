@@ -13,7 +13,7 @@ from hypothesis import given
 from lols.contract.checks import check_space
 from lols.contract.features import item_buffer
 from lols.contract.space import Reference
-from lols.engine.compile.dual import bind
+from lols.kernels.dual import bind
 from lols.tasks.tables.space import make_examples, references
 from tests.tasks.tables.label_tree_worlds import (
     COSTS,

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lols.contract.hashing import mix
 from lols.errors import ConfigurationError, LolsError
+from lols.kernels.hashing import mix
 from lols.tasks.tables.cells import Cells, NoNumber
 from lols.tasks.tables.columns import ColumnCode
 from lols.tasks.tables.encoding import TableEncoder

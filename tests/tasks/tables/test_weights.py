@@ -129,7 +129,7 @@ def test_importances_are_deviations_of_margins() -> None:
 
     pushes = np.zeros((160, 6))
     for row in range(160):
-        turn = explain_row(made, made._rows(X[row : row + 1]), top=99).turns[0]
+        turn = explain_row(made, made._rows(X[row : row + 1]), top=99).decisions[0]
         for reason in turn.reasons:
             if reason.feature.startswith("x"):
                 pushes[row, int(reason.feature[1])] += reason.push

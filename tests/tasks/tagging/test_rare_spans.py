@@ -157,7 +157,7 @@ def test_everything_that_is_asked_agrees(fitted: Tagger, tmp_path: Path) -> None
             assert [made.classes_[k] for k in costs.argmin(axis=1)] == tags
             told = explain_sentence(made, sentence).decisions
             for decision in told:
-                row = costs[decision.place - 1]
+                row = costs[decision.number - 1]
                 assert decision.taken.predicted == pytest.approx(row.min(), abs=1e-6)
     said = run("inspect", tmp_path / "m.lols").stdout
     assert f"cost of O      {fitted.outside_cost_:g} more than was learned, fitted to dev data" in said
@@ -201,10 +201,7 @@ def test_what_is_fitted_is_the_best_of_what_is_tried(fitted: Tagger) -> None:
 
 
 def _held(made: Tagger) -> Any:
-    from lols.tasks.tagging.held_out import HeldOut
-    from lols.tasks.tokens.input import checked_labels
-
-    return HeldOut(made.task_, *made._held_corpus(made.task_, made._corpus(DEV[0]), checked_labels(*DEV)))
+    return made.task_.held_out(made._data(*DEV))
 
 
 @pytest.mark.parametrize("value", ["much", None, float("inf"), [1.0]])

@@ -15,8 +15,9 @@ import lols.tasks.tagging.session
 import lols.tasks.tokens.encoding
 from lols import Tagger
 from lols.io.strings import texts_of
-from lols.tasks.tagging.files import FileColumns, tag_pieces
+from lols.tasks.tagging.files import FileColumns, TaggedFormat
 from lols.tasks.tokens.corpus import corpus_of, offsets_of
+from lols.tasks.verbs import NoOptions
 from tests.tasks.tagging.tagger_data import columns, conllu, sentences, spans
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -60,30 +61,45 @@ def test_a_session_predicts_what_the_tagger_does(
     assert session_predicts(tagger, pieces()) == alone
 
 
+def tagged(tagger: Tagger, path: Path, places: FileColumns, threads: int = 1) -> bytes:
+    """The file with predictions."""
+    return b"".join(data for data, _ in tagger.predict_pieces(path, places, NoOptions(), threads=threads))
+
+
+def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every piece have a session of its own."""
+    monkeypatch.setattr(Tagger, "_session", lambda tagger: lambda *given: tagger.session().predicted(*given))
+
+
 @pytest.mark.thinned(5)
 @pytest.mark.parametrize("keep", [True, False])
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_a_file_in_pieces_is_the_file(keep: bool, threads: int, tmp_path: Path) -> None:
+def test_a_file_in_pieces_is_the_file(
+    keep: bool, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     words, tags = sentences(60, noise=0.2)
     tagger = Tagger(passes=2, progress=False).fit(words, tags)
     path = tmp_path / "file.conllu"
     path.write_text(conllu(*sentences(80, seed=3)))
     places = FileColumns(label="upos", use={})
-    whole = b"".join(data for data, _ in tag_pieces(tagger, path, places))
+    whole = tagged(tagger, path, places)
+    if not keep:
+        one_at_a_time(monkeypatch)
     for size in (50, 400, 3000):
-        made = tag_pieces(tagger, path, places, threads=threads, size=size, keep=keep)
-        assert b"".join(data for data, _ in made) == whole
+        monkeypatch.setitem(TaggedFormat.pieces.__kwdefaults__, "size", size)
+        assert tagged(tagger, path, places, threads) == whole
 
 
-def test_further_columns_go_on_from_piece_to_piece(tmp_path: Path) -> None:
+def test_further_columns_go_on_from_piece_to_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words, tags = spans(60)
     table = [[{"word": w, "pos": w[0]} for w in s] for s in words]
     tagger = Tagger(passes=2, progress=False).fit(table, tags)
     path = tmp_path / "file.txt"
     path.write_text(columns(*spans(50, seed=4)))
     places = FileColumns("1", "3", {"pos": "2"})
-    whole = b"".join(data for data, _ in tag_pieces(tagger, path, places, keep=False))
-    assert b"".join(data for data, _ in tag_pieces(tagger, path, places, size=100)) == whole
+    whole = tagged(tagger, path, places)
+    monkeypatch.setitem(TaggedFormat.pieces.__kwdefaults__, "size", 100)
+    assert tagged(tagger, path, places) == whole
 
 
 def test_strings_that_came_before_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

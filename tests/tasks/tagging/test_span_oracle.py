@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import lols
 from lols.contract.checks import check_space
-from lols.engine.compile.kernel import kernel
+from lols.kernels.kernel import kernel
 from lols.tasks.tagging.span_oracle import completions, span_step, span_step_cost
 from lols.tasks.tagging.spans import Automaton, automaton, span_marks
 from tests.tasks.tagging.span_twin import WITH_AUTOMATON, convert, labels_of, legal_sequences, spans_of_legal

@@ -105,7 +105,7 @@ def test_several_files_are_one(pos: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_pieces_and_threads_do_not_show(pos: Path, folder: Path, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = fine("predict", pos, folder / "test.conllu").out
-    monkeypatch.setitem(tagger_files.tag_pieces.__kwdefaults__, "size", 100)
+    monkeypatch.setitem(tagger_files.TaggedFormat.pieces.__kwdefaults__, "size", 100)
     assert fine("predict", pos, folder / "test.conllu", "--threads", threads).out == wanted
 
 
@@ -220,7 +220,8 @@ def test_training_without_json_says_what_happens(folder: Path, tmp_path: Path) -
 
 
 def test_the_bar_names_what_it_counts() -> None:
-    assert (lols.Tagger.UNIT, lols.Parser.UNIT, lols.CostSensitiveClassifier.UNIT) == ("tokens", "steps", "steps")
+    units = [each.PROBLEM.DEFAULTS.unit for each in (lols.Tagger, lols.Parser, lols.CostSensitiveClassifier)]
+    assert units == ["tokens", "steps", "steps"]
 
 
 def test_all_passes_are_counted(tmp_path: Path) -> None:

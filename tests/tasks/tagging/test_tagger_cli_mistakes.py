@@ -156,7 +156,7 @@ def test_files_that_cannot_be_tagged(content: Any, options: list[str], says: str
 def test_a_mistake_far_down_leaves_no_half_of_a_file(
     pos: Path, tmp_path: Path, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(tagger_files.tag_pieces.__kwdefaults__, "size", 100)
+    monkeypatch.setitem(tagger_files.TaggedFormat.pieces.__kwdefaults__, "size", 100)
     text = conllu(UNSEEN, UNSEEN_GOLD)
     (tmp_path / "bad.conllu").write_text(text + "1\tdog\n")
     line = text.count("\n") + 1
@@ -252,7 +252,7 @@ def test_a_reader_that_leaves_early_is_no_mistake(pos: Path, tmp_path: Path) -> 
 
 def test_predictions_are_those_of_the_numbers_in_the_file(pos: Path, folder: Path) -> None:
     tagger = lols.load(pos)
-    found = tagger_files.read_tagged([folder / "test.conllu"], tagger.columns_)
+    found = tagger_files.TaggedFormat(tagger.columns_).read([folder / "test.conllu"])
     numbers = tagger.predict_columns(found.corpus)
     assert [tagger.classes_[n] for n in numbers] == [t for s in tagger.predict(UNSEEN) for t in s]
     assert np.array_equal(tagger.task_.number(found.names)[found.numbers], numbers)

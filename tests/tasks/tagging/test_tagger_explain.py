@@ -12,8 +12,8 @@ from lols import Tagger
 from lols.contract.features import feature_buffer
 from lols.engine.table import features_by_row
 from lols.errors import ConfigurationError, LolsError
+from lols.tasks.explain import page
 from lols.tasks.tagging.explain import explain_sentence
-from lols.tasks.tagging.explain_html import page
 from lols.tasks.tokens.corpus import corpus_of
 from tests.cli.command_line import error_line, run
 from tests.tasks.tokens.loaded import assert_loads_nothing
@@ -111,20 +111,20 @@ def test_losses_are_those_of_deviations_by_hand(taggers, kind, options, roll_out
     names = tagger.task_.inner_labels
     made = explain_sentence(tagger, words, labels, roll_out=roll_out, beta=0.25 if roll_out == "mixture" else None)
     path = hand.path([], "learned")
-    assert [names.index(d.predicted) for d in made.decisions] == path
+    assert [names.index(d.taken.action) for d in made.decisions] == path
     assert made.loss == pytest.approx(hand.loss(path, "learned"))
     for t, decision in enumerate(made.decisions):
         legal = hand.legal(hand.state(path[:t]))
-        assert {d.label for d in decision.deviations} == {names[a] for a in legal}
+        assert {a.action for a in decision.actions} == {names[a] for a in legal}
         weights = {"learned": 0.0, "reference": 1.0, "mixture": 0.25}
         share = weights[roll_out]
         losses = {}
         for a in legal:
             actions = [*path[:t], a]
             losses[names[a]] = share * hand.loss(actions, "reference") + (1 - share) * hand.loss(actions, "learned")
-        assert {d.label: d.loss for d in decision.deviations} == pytest.approx(losses, abs=1e-6)
+        assert {a.action: a.loss for a in decision.actions} == pytest.approx(losses, abs=1e-6)
         least = min(losses.values())
-        assert {d.label: d.cost for d in decision.deviations} == pytest.approx(
+        assert {a.action: a.cost for a in decision.actions} == pytest.approx(
             {label: loss - least for label, loss in losses.items()}, abs=1e-6
         )
 
@@ -136,29 +136,31 @@ def test_plain_python_says_the_same(taggers):
 
 
 def test_by_itself_the_roll_out_is_that_of_training():
-    made = [
-        explain_sentence(Tagger(passes=1, algorithm=name, **options).fit(*PLAIN), *ASKED["plain"])
+    taggers = [
+        Tagger(passes=1, algorithm=name, **options).fit(*PLAIN)
         for name, options in (
             ("lols", {}), ("aggrevate", {}), ("dagger", {}), ("searn", {}), ("lols", {"roll_out": "learned"}),
             ("lols", {"beta": "linear:1:0"}), ("lols", {"beta": "auto"}),
         )
     ]  # fmt: skip
+    made = [explain_sentence(tagger, *ASKED["plain"]) for tagger in taggers]
     assert [m.roll_out for m in made] == ["mixture", "reference", "none", "learned", "learned", "mixture", "mixture"]
-    assert [m.beta for m in made] == [0.5, None, None, None, None, 0.0, 0.5]
-    assert all(d.loss is None and d.cost in (0.0, 1.0) for d in made[2].decisions[0].deviations)
+    assert [m.beta for m in made[:-1]] == [0.5, None, None, None, None, 0.0]
+    assert made[-1].beta == taggers[-1].model_.about["beta"]  # as it was adapted
+    assert all(a.loss is None and a.cost in (0.0, 1.0) for a in made[2].decisions[0].actions)
 
 
 def test_searns_mixture_has_predictions_only():
     made = explain_sentence(Tagger(passes=2, algorithm="searn").fit(*PLAIN), *ASKED["plain"])
-    assert made.roll_out is None and made.loss is None and "Searn" in made.note
-    assert all(d.cost is None for decision in made.decisions for d in decision.deviations)
+    assert made.roll_out is None and made.loss is None and "Searn" in made.notes[0]
+    assert all(a.cost is None for decision in made.decisions for a in decision.actions)
 
 
 def test_the_random_teacher_and_the_f1_loss_are_explained():
     made = explain_sentence(
         Tagger(reference="suboptimal", loss="f1", passes=1).fit(*SPANS), *ASKED["spans"], roll_out="reference"
     )
-    losses = [d.loss for decision in made.decisions for d in decision.deviations]
+    losses = [a.loss for decision in made.decisions for a in decision.actions]
     assert losses == [k / 2 for k in map(round, np.array(losses) * 2)]  # a wrong span costs 1/2, a missed one 3/2
 
 
@@ -168,13 +170,13 @@ def test_predicted_costs_are_those_of_the_tagger(taggers):
         words, labels = ASKED[kind]
         costs = tagger.predict_costs([words])[0]
         for made in (explain_sentence(tagger, words), explain_sentence(tagger, words, labels)):
-            assert sorted(d.place for d in made.decisions) == list(range(1, len(words) + 1))
+            assert sorted(d.number for d in made.decisions) == list(range(1, len(words) + 1))
             for decision in made.decisions:
-                assert decision.word == words[decision.place - 1]
-                row = costs[decision.place - 1]
+                assert decision.state["word"] == words[decision.number - 1]
+                row = costs[decision.number - 1]
                 liked = [float(v) for v in np.sort(row[np.isfinite(row)])]
-                assert [d.predicted for d in decision.deviations] == liked
-                assert decision.deviations[0].taken or liked.count(liked[0]) > 1
+                assert [a.predicted for a in decision.actions] == liked
+                assert decision.actions[0].taken or liked.count(liked[0]) > 1
 
 
 def test_shown_are_the_best_liked_and_the_true_label(taggers):
@@ -182,8 +184,8 @@ def test_shown_are_the_best_liked_and_the_true_label(taggers):
     for decision in made.decisions:
         shown = decision.shown(1)
         assert shown[0].taken and len(shown) == (2 if decision.wrong else 1)
-        assert [d.label for d in shown if d.true] == [decision.true]
-    assert explain_sentence(taggers("plain", {}), ASKED["plain"][0]).decisions[0].true is None
+        assert [a.action for a in shown if a.right] == [decision.reference]
+    assert explain_sentence(taggers("plain", {}), ASKED["plain"][0]).decisions[0].reference is None
 
 
 def test_mistakes_in_python_are_named(taggers):
@@ -212,31 +214,33 @@ def test_the_page_is_well_formed_complete_and_escaped(direction, labelled):
     made = explain_sentence(tagger, STRANGE * 6, (tags[::-1] * 6) if labelled else None)
     text = page(made, heading="Sentence <1> & more", about=["a < b"])
     tree = ElementTree.fromstring(text.partition("\n")[2])  # HTML that is XML, too
-    words = [
-        element.text for element in tree.iter("{http://www.w3.org/2000/svg}text") if element.get("class") == "word"
-    ]
-    assert words == STRANGE * 6
+    rows = [element for element in tree.iter("div") if element.get("class", "").split()[:1] == ["row"]]
+    words = [row.find("div/div/span/span").text for row in rows[:-1]]
+    shown = STRANGE * 6 if direction == "forward" else STRANGE[::-1] * 6
+    assert [word.removesuffix(" ✗") for word in words] == shown
+    drawn = [each.text for each in tree.iter("span") if each.get("class", "").split()[:1] == ["token"]]
+    assert drawn == STRANGE * 6
     assert tree.find(".//h1").text == "Sentence <1> & more"
     assert_loads_nothing(text)
-    svgs = list(tree.iter("{http://www.w3.org/2000/svg}svg"))
-    assert len(svgs) > 1 and all(float(svg.get("width")) < 1280 for svg in svgs)
-    assert len(list(tree.iter("details"))) == len(words)
-    assert ("loss " in text.partition("<figure>")[2]) == labelled
+    assert ("loss " in "".join(rows[-1].itertext())) == labelled
 
 
-def test_what_is_better_is_drawn_above_the_path(taggers):
+def test_what_is_better_than_the_path_is_marked(taggers):
     made = explain_sentence(taggers("plain", {}), *ASKED["plain"], roll_out="learned")
-    text = page(made, heading="h", top=9)
-    svg = "{http://www.w3.org/2000/svg}"
-    heights = {"better": [], "same": [], "worse": [], "taken": []}
-    tree = ElementTree.fromstring(text.partition("\n")[2])
-    for group in tree.iter(f"{svg}g"):
-        kind = next(k for k in heights if k in group.get("class").split())
-        heights[kind].append(float(group.find(f"{svg}rect").get("y")))
-    (path,) = set(heights["taken"])
-    better = sum(d.loss < decision.taken.loss for decision in made.decisions for d in decision.deviations)
-    assert len(heights["better"]) == better > 0 and all(y < path for y in heights["better"])
-    assert all(y > path for y in heights["same"] + heights["worse"])
+    tree = ElementTree.fromstring(page(made, heading="h", top=9).partition("\n")[2])
+    rows = [element for element in tree.iter("div") if element.get("class", "").split()[:1] == ["row"]]
+    better = 0
+    for row, decision in zip(rows, made.decisions, strict=False):
+        marks = [e.get("class").split()[1:] for e in row.iter("span") if e.get("class", "").split()[:1] == ["move"]]
+        less = [a.loss < decision.taken.loss for a in decision.actions]
+        more = [a.loss > decision.taken.loss for a in decision.actions]
+        assert [mark == ["better"] for mark in marks] == less and [mark == ["worse"] for mark in marks] == more
+        assert [mark[:1] == ["taken"] for mark in marks] == [a.taken for a in decision.actions]
+        better += sum(less)
+    assert better > 0
+
+
+OLD = ("predicted", "loss", "cost", "taken")
 
 
 # --- the command line -------------------------------------------------------------------------------------------------
@@ -270,13 +274,19 @@ def test_json_has_the_same_numbers(files, taggers):
     made = explain_sentence(taggers("plain", {}), *ASKED["plain"])
     assert found["sentences"] == 4 and found["sentence"] == 1 and found["loss"] == made.loss
     assert [w["word"] for w in found["words"]] == ASKED["plain"][0]
-    assert found["words"][1]["deviations"] == [vars(d) for d in made.decisions[1].deviations]
+    assert found["decisions"][1] == made.decisions[1].as_dict(None)
+    assert [d["state"]["word"] for d in found["decisions"]] == ASKED["plain"][0]
+    old = [
+        {"label": a.action, "true": a.right, **{name: getattr(a, name) for name in OLD}}
+        for a in made.decisions[1].actions
+    ]
+    assert found["words"][1]["deviations"] == old and found["loss_name"] == "hamming"  # until 0.4
 
 
 def test_without_labels_there_are_predictions_only(files):
     found = json.loads(run("explain", *files, "--sentence", 3, "--json").stdout)
-    assert found["loss"] is None and found["words"][0]["true"] is None
-    assert all(d["cost"] is None and d["loss"] is None for d in found["words"][0]["deviations"])
+    assert found["loss"] is None and found["decisions"][0]["reference"] is None
+    assert all(a["cost"] is None and a["loss"] is None for a in found["decisions"][0]["actions"])
     printed = run("explain", *files, "--sentence", 3).stdout
     assert "no labels" in printed and "cost:" not in printed
     assert json.loads(run("explain", *files, "--column", "misc:None", "--json").stdout)["loss"] is None
@@ -286,7 +296,7 @@ def test_the_page_is_written(files, tmp_path):
     printed = run("explain", *files, "--sentence", 2, "--html", tmp_path / "p.html").stdout
     assert "p.html written" in printed
     text = (tmp_path / "p.html").read_text(encoding="utf-8")
-    assert "&lt;&amp;</text>" in text and "Sentence 2 of 4" in text
+    assert "&lt;&amp; ✗</span>" in text and "Sentence 2 of 4" in text
     ElementTree.fromstring(text.partition("\n")[2])
 
 

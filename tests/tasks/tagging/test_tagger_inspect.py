@@ -11,10 +11,10 @@ import pytest
 import lols
 from lols import Tagger
 from lols.contract.features import feature
-from lols.contract.hashing import mix
 from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.engine.table import features_by_row
 from lols.front import train
+from lols.kernels.hashing import mix
 from lols.tasks.registry import read_model
 from lols.tasks.tagging.inspect import find_names, speaking_features
 from lols.tasks.tokens import feature_names

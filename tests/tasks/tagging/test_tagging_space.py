@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from lols import Tagger
 from lols.contract.checks import check_space
 from lols.contract.examples import Examples
-from lols.engine.compile.dual import bind
 from lols.errors import ConfigurationError, LolsError
+from lols.kernels.dual import bind
 from lols.tasks.tagging.spans import automaton, make_labels
 from lols.tasks.tagging.task import TaggingTask
 from lols.tasks.tokens.corpus import corpus_of
@@ -282,7 +282,8 @@ def test_a_task_comes_back_from_its_description() -> None:
         TaggingTask(["B-P", "I-P"], scheme="iob1", loss="f1", direction="backward", columns=["word", "pos"]),
         TaggingTask(["U-P", "O"], scheme="bilou", inner_scheme="bio", loss="f1", templates=["word", "tag[-1]"]),
     ):
-        again = TaggingTask.from_description(task.describe())
+        facts, tensors = task.describe()
+        again = TaggingTask.from_description(facts | {"options": {}}, tensors)
         assert again.describe() == task.describe()
         assert again.inner_labels == task.inner_labels and again.layout == task.layout
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lols.contract.features import feature
-from lols.contract.hashing import mix
 from lols.errors import LolsError
 from lols.io.strings import Interner, intern, texts_of
+from lols.kernels.hashing import mix
 from lols.tasks.tokens.attributes import attribute_text, hash_text
 from lols.tasks.tokens.corpus import Corpus, backward, corpus_of
 from lols.tasks.tokens.encoding import Encoded, Encoder, Extra, TemplateLayout

@@ -31,7 +31,7 @@ def test_affixes_and_shapes_that_were_seen_twice_have_numbers() -> None:
 def test_a_vocabulary_is_read_as_it_was_written() -> None:
     corpus = corpus_of([[{"word": w, "upos": "X"} for w in sentence] for sentence in SENTENCES])
     known = NetworkVocabulary.of(corpus, ["upos"])
-    written = {f"task.{name}": array for name, array in known.tensors().items()}
+    written = known.tensors()
     assert NetworkVocabulary.from_tensors(written, ["upos"]) == known
     without = {name: array for name, array in written.items() if ".aspect." not in name}
     older = NetworkVocabulary.from_tensors(without, ["upos"])  # of a model that knew no affixes

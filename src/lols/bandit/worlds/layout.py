@@ -27,10 +27,10 @@ from lols.bandit.worlds.layout_clicks import (
 )
 from lols.bandit.worlds.world import Objects, World
 from lols.contract.features import emit, feature
-from lols.contract.hashing import mix
 from lols.contract.space import Example, Reference, SearchSpace, Sizes
 from lols.errors import ConfigurationError
 from lols.front import train
+from lols.kernels.hashing import mix
 from lols.learners.settings import LearnerSettings
 
 __all__ = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lols.contract.hashing import mix, unit
 from lols.errors import ConfigurationError
+from lols.kernels.hashing import mix, unit
 
 Request = Mapping[str, Any]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.training.students_t import t_quantile
+from lols.training.t_distribution import t_quantile
 
 POINTS = 50  # the most points of a curve
 FEW, LEAST = 10, 100  # the fewest points, and the rounds that each further one needs

@@ -15,9 +15,9 @@ import numpy as np
 from lols.bandit.worlds.sentences import VALUE, WHOLE, sentence_world, text_number
 from lols.bandit.worlds.world import Objects, World
 from lols.contract.features import emit, feature
-from lols.contract.hashing import mix, unit
 from lols.contract.space import Example, Reference, SearchSpace, Sizes
 from lols.errors import ConfigurationError
+from lols.kernels.hashing import mix, unit
 from lols.tasks.parsing import space as parsing
 from lols.tasks.parsing.projective import lift
 from lols.tasks.parsing.space import (

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from lols.bandit.worlds.world import Objects, World
-from lols.contract.hashing import mix
 from lols.contract.space import Reference, SearchSpace
 from lols.front import train
+from lols.kernels.hashing import mix
 from lols.learners.settings import LearnerSettings
 
 VALUE, WHOLE = 0.02, 1.0  # values of features for learning from losses of whole sentences

@@ -21,9 +21,9 @@ from lols.bandit.log import Log
 from lols.bandit.settings import KINDS, without_effect
 from lols.bandit.worlds.outcome import Outcome
 from lols.bandit.worlds.world import Objects, World, WorldSpec
-from lols.contract.hashing import mix, unit
 from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError, LolsError
+from lols.kernels.hashing import mix, unit
 
 LATE, LOST, ORDER, RANDOM = 31, 32, 33, 34  # purposes of draws
 OFTEN = 0.1  # seconds between reports of a process

@@ -26,9 +26,9 @@ from lols.bandit.worlds.sentences import (
 )
 from lols.bandit.worlds.world import Objects, World
 from lols.contract.features import emit, feature
-from lols.contract.hashing import mix, unit
 from lols.contract.space import Example, Reference, SearchSpace, Sizes
 from lols.errors import ConfigurationError
+from lols.kernels.hashing import mix, unit
 
 SEEN = (1, 2, 4, 10)  # counts that divide words into classes: never seen, once, two or three times, ...
 

@@ -11,16 +11,16 @@ from itertools import chain
 
 import numpy as np
 
-from lols.contract.arithmetic import as_compiled
 from lols.contract.checks.budget import Budget, Pace
 from lols.contract.checks.findings import Findings
 from lols.contract.checks.guards import Guarded, SpentError
 from lols.contract.checks.probe import FailedError, Probe, some_of
 from lols.contract.checks.reference import chosen_action
 from lols.contract.examples import Examples
-from lols.contract.hashing import MASK, mix
 from lols.contract.space import Reference, SearchSpace
 from lols.errors import SpaceError
+from lols.kernels.arithmetic import as_compiled
+from lols.kernels.hashing import MASK, mix
 
 KINDS = ("outside", "negative index", "deterministic")
 WALKS = 2  # through each example: by the reference's actions, and at random

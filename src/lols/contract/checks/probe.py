@@ -21,14 +21,14 @@ from lols.contract.checks.guards import (
     guard_record,
     read_only_record,
 )
-from lols.contract.digest import plain
 from lols.contract.examples import Examples
 from lols.contract.features import FeatureBuffer, FeatureError, ItemBuffer
-from lols.contract.hashing import MASK
 from lols.contract.results import ResultError, check_result, with_advice
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.state import own_function
 from lols.contract.user_frames import is_users
+from lols.kernels.digest import plain
+from lols.kernels.hashing import MASK
 
 # Functions that are not given the truth, and those that may write the state.
 WITHOUT_TRUTH = ("start", "actions", "step", "survey", "features", "items", "action_features", "key")

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from lols.contract.arithmetic import as_compiled
 from lols.contract.checks.findings import Coverage
 from lols.contract.checks.futures import Futures
 from lols.contract.checks.guards import WORK, guard_record
@@ -16,7 +15,8 @@ from lols.contract.checks.leaks import altered_truth
 from lols.contract.checks.probe import WITHOUT_TRUTH, Answers, FailedError, Probe, some_of
 from lols.contract.checks.reference import check_reference, compare_costs, differ
 from lols.contract.examples import Examples
-from lols.contract.hashing import MASK, mix
+from lols.kernels.arithmetic import as_compiled
+from lols.kernels.hashing import MASK, mix
 
 Place = tuple[int, bytes]  # a step and the state there
 

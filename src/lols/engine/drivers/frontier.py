@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from lols.contract.examples import Examples, Ragged
-from lols.engine.compile.layout import Struct
 from lols.engine.memory import state_type
 from lols.engine.structures import Batch, PendingRollouts, Trail
+from lols.kernels.layout import Struct
 
 PLACES = ("row", "example", "step", "number", "stream", "draw")
 

@@ -13,8 +13,7 @@ from lols.contract.records import record_class
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.threads import AUTO, Threads, chosen_threads
 from lols.engine.algorithm1 import algorithm1, algorithm1_kernel
-from lols.engine.compile.dual import bind, loss
-from lols.engine.compile.kernel import Kernel
+from lols.engine.calls import bind_space, loss
 from lols.engine.door import admit
 from lols.engine.drivers.mistakes import explain, is_compiler_error
 from lols.engine.drivers.portable import Portable
@@ -24,6 +23,8 @@ from lols.engine.policy import new_policy
 from lols.engine.predict import follow_teacher, follow_teacher_kernel, losses_kernel, predict, predict_kernel
 from lols.engine.structures import AT_EXAMPLE, CODE, Batch, Data, FrozenPolicy, Lessons, Plan, Scratch, Slots
 from lols.errors import SpaceError
+from lols.kernels.dual import bind
+from lols.kernels.kernel import Kernel
 
 KernelCall = tuple[Kernel, tuple[Any, ...]]
 Again = Callable[[int], Any]  # runs one example of a batch as plain Python, to find the function that failed
@@ -67,7 +68,7 @@ class FusedDriver:
         compiled: bool = True,
     ):
         self.space, self.reference, self.examples, self.compiled = space, reference, examples, compiled
-        self.bound = bind("Space", space.functions(), space.name)
+        self.bound = bind_space(space)
         self.bound_reference, y = None, examples.y if examples.has_truth else ()
         if reference is not None:
             functions, y = _reference_and_truth(reference, examples)
@@ -146,6 +147,9 @@ class FusedDriver:
 
         self._run(algorithm1_kernel, [(*arguments, *w) for w in work], again, indices)
         return batch
+
+    def adopt(self, batch: Batch, taken: np.ndarray) -> None:
+        """Take over a batch that was searched elsewhere: there is nothing to take over from here on."""
 
     def predict(
         self, policy: FrozenPolicy, plan: Plan, *, scores: bool = False, temperature: float = 0.0, same: bool = False

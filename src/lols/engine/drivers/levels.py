@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.contract.hashing import mix
 from lols.engine.algorithm1 import search_around
-from lols.engine.compile.dual import cost, dual, has, key, row, step
-from lols.engine.compile.kernel import Kernel
+from lols.engine.calls import cost, key, step
 from lols.engine.merging import merges, repeats
 from lols.engine.policy import cheapest, gather
 from lols.engine.predict import record_step, state_stream
@@ -34,6 +32,10 @@ from lols.engine.structures import (
     TOO_MANY_STEPS,
 )
 from lols.engine.teacher import teacher_action
+from lols.kernels.dual import dual, has
+from lols.kernels.hashing import mix
+from lols.kernels.kernel import Kernel
+from lols.kernels.layout import row
 
 
 @dual

@@ -11,7 +11,7 @@ import numpy as np
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.threads import Threads
-from lols.engine.compile.kernel import Kernel
+from lols.engine.drivers.adapted import ROOM, Adapted, adapted
 from lols.engine.drivers.frontier import (
     Group,
     Level,
@@ -35,8 +35,8 @@ from lols.engine.memory import make_batch, make_scratch, state_type
 from lols.engine.states import GatheredFeatures, Replayed, States, look_at_kernel, replay_kernel
 from lols.engine.structures import EXPECTED, NONE, Batch, Lessons, PendingRollouts, Plan, Scratch, Slots, Trail
 from lols.errors import LolsError
+from lols.kernels.kernel import Kernel
 
-ROOM = 1 << 26  # bytes of memory for walks
 MOST_WALKS = 1 << 17
 MOST_PENDING = 1 << 20
 MOST_SLOTS = 1 << 22  # of the cache of states that roll-outs meet
@@ -130,7 +130,7 @@ class LockStepDriver(FusedDriver):
         before = (*head, plan._replace(merge=False), scratch, rollins)
         self._advance(roll_in_kernel, before, (), walks, indices.size, policy, again, indices)
         lessons.first[:] = np.cumsum(lessons.filled) - lessons.filled
-        ends, drawn = np.zeros(2, np.int64), bool(getattr(policy, "random", False))
+        ends, drawn = np.zeros(2, np.int64), policy.random
         for low, high, pending in self._groups(lessons.filled, plan, 2 if drawn else 1):
             cache = self._empty_cache(lessons, low, high, pending.value.size)
             arguments = (*head, plan, scratch, rollins, pending, Group(low, high, ends, cache))
@@ -206,7 +206,7 @@ class LockStepDriver(FusedDriver):
     ) -> Predictions:
         """Follow the learned policy on all examples."""
         predictions = Predictions(self.examples, self.compiled, self.actions if scores else 0, temperature)
-        most = min(self._most, getattr(policy, "most_examples", None) or self._most)
+        most = min(self._most, adapted(policy).most_examples or self._most)
         for low in range(0, len(self.examples), most):
             self._follow(policy, plan, predictions, low, min(low + most, len(self.examples)))
         return predictions
@@ -220,16 +220,15 @@ class LockStepDriver(FusedDriver):
         rows, walks = high - low, self._room(high - low)
         policy = self._begin(policy, np.arange(low, high))
         walks.begin(np.arange(low, high))
-        drawn, scratch = bool(getattr(policy, "random", False)), self._scratches(policy)[0]
+        drawn, scratch = policy.random, self._scratches(policy)[0]
         before = (self.bound, self.data, plan, drawn, scratch)
         self._advance(follow_kernel, before, (predictions.ends,), walks, rows, policy, again)
 
     # --- levels ---
 
-    def _begin(self, policy: Any, indices: np.ndarray) -> Any:
+    def _begin(self, policy: Any, indices: np.ndarray) -> Adapted:
         """The policy to ask in a search of these examples; it is told which they are, if it wants to know."""
-        asked = policy.begin(self.examples, indices) if hasattr(policy, "begin") else None
-        return policy if asked is None else asked
+        return adapted(policy).begin(self.examples, indices)
 
     def _advance(
         self,
@@ -238,7 +237,7 @@ class LockStepDriver(FusedDriver):
         after: Any,
         walks: Walks,
         rows: int,
-        policy: Any,
+        policy: Adapted,
         again: Again,
         indices: np.ndarray | None = None,
     ) -> None:
@@ -246,8 +245,7 @@ class LockStepDriver(FusedDriver):
 
         They do so only if the policy scores all parts in one call: rounding may depend on what is scored together.
         """
-        shared = hasattr(policy, "costs_of_parts") and getattr(policy, "batch", None) is None
-        parts, scratches = self._divided(walks, rows) if shared else [(0, rows)], self._scratches(policy)
+        parts, scratches = self._divided(walks, rows) if policy.scores_parts else [(0, rows)], self._scratches(policy)
         rest = [k for k, value in enumerate(before) if isinstance(value, Scratch)]
         waiting, costs = [high - low for low, high in parts], [NO_COSTS] * len(parts)
         lanes = [walks] if len(parts) == 1 else [walks.part(*part) for part in parts]
@@ -277,9 +275,9 @@ class LockStepDriver(FusedDriver):
         bounds = np.unique([0, *cuts, rows]).tolist()
         return list(pairwise(bounds))
 
-    def _costs(self, policy: Any, lanes: Sequence[Walks], waiting: Sequence[int]) -> list[np.ndarray]:
+    def _costs(self, policy: Adapted, lanes: Sequence[Walks], waiting: Sequence[int]) -> list[np.ndarray]:
         """The policy's costs of the states that wait, in batches of at most the size that it accepts."""
-        most = getattr(policy, "batch", None) or max(waiting)
+        most = policy.batch or max(waiting)
         found, batches = [], []
         for walks, rows in zip(lanes, waiting):
             found.append(np.empty((rows, self.actions), np.float32))
@@ -302,20 +300,20 @@ class LockStepDriver(FusedDriver):
             self._take_costs(policy, states, each, out)
         return found
 
-    def _take_costs(self, policy: Any, states: States, predicted: Any, out: np.ndarray) -> None:
+    def _take_costs(self, policy: Adapted, states: States, predicted: Any, out: np.ndarray) -> None:
         """Copy the costs that a policy predicts for states; an error if shape, type or values cannot be right."""
         predicted = np.asarray(predicted.toarray() if hasattr(predicted, "toarray") else predicted)
         if predicted.shape != (len(states), self.actions):
             raise LolsError(
-                f"`costs` of {type(policy).__name__} gave an array of shape {predicted.shape} for {len(states)} "
+                f"`costs` of {policy.name} gave an array of shape {predicted.shape} for {len(states)} "
                 f"states with {self.actions} actions: it must be {(len(states), self.actions)}"
             )
         if predicted.dtype.kind not in "fiub":
-            raise LolsError(f"`costs` of {type(policy).__name__} gave {predicted.dtype} values: give real numbers")
+            raise LolsError(f"`costs` of {policy.name} gave {predicted.dtype} values: give real numbers")
         np.add(predicted, 0.0, out=out, casting="unsafe")  # turns -0.0 into 0.0
         if not np.isfinite(out).all() and not np.isfinite(out[states.legal]).all():
             raise LolsError(
-                f"`costs` of {type(policy).__name__} gave NaN or infinity for a legal action: has it diverged? "
+                f"`costs` of {policy.name} gave NaN or infinity for a legal action: has it diverged? "
                 "Lower its learning rate, or scale the features"
             )
 

@@ -10,12 +10,10 @@ import contextlib
 import traceback
 from typing import Any
 
-from lols.contract.arithmetic import as_compiled
 from lols.contract.features import FeatureError
 from lols.contract.results import ResultError, checked_result, shown_name, with_advice
 from lols.contract.state import own_function
-from lols.contract.user_frames import one_line, user_line
-from lols.engine.compile.kernel import CompilerError
+from lols.contract.user_frames import user_line
 from lols.engine.structures import (
     AT_ACTION,
     AT_STEP,
@@ -36,7 +34,9 @@ from lols.engine.structures import (
     TOO_MANY_STEPS,
     Scratch,
 )
-from lols.errors import SpaceError, lines_of
+from lols.errors import SpaceError, lines_of, one_line
+from lols.kernels.arithmetic import as_compiled
+from lols.kernels.kernel import CompilerError
 
 
 def explain(driver: Any, error: Exception | None, scratch: Scratch, example: int, again: Any) -> Exception:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from lols.contract.digest import digest_functions
 from lols.errors import ConfigurationError, LolsError, lines_of
+from lols.kernels.digest import digest_functions
 
 
 class Portable(NamedTuple):

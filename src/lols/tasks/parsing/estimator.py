@@ -14,6 +14,8 @@ from lols.contract.sharing import exclusive, on_snapshot
 from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError, LolsError
 from lols.tasks.base import Variants, unfitted
+from lols.tasks.estimator import Judges
+from lols.tasks.format import by_workers
 from lols.tasks.options import LEARNING, SEARCH, estimator, option, shared
 from lols.tasks.parsing.confidence import judged_heads, parse_confidently
 from lols.tasks.parsing.files import read_treebanks
@@ -25,14 +27,13 @@ from lols.tasks.parsing.scores import TreeScores, tree_scores
 from lols.tasks.parsing.task import LABELLINGS, NETWORK, ROOTS, ParsingTask
 from lols.tasks.parsing.treebank import ARROW, UNLABELLED, Prepared, Trees, prepare
 from lols.tasks.parsing.verbs import ParserVerbs
-from lols.tasks.search import Judges
 from lols.tasks.tokens.corpus import Corpus, sentence_counts
-from lols.tasks.tokens.estimator import TokenEstimator
+from lols.tasks.tokens.estimator import TokenOptions, check_words
 from lols.tasks.tokens.input import check_lengths, cut
-from lols.tasks.tokens.own_files import by_workers
 from lols.tasks.verbs import Say
 from lols.training.algorithms import Algorithm
 from lols.training.calibration import Judged, Reliability, check_enough
+from lols.training.confidence import StepScores
 from lols.training.model import Model
 
 Sentence = Sequence[str] | Sequence[Mapping[str, Any]]
@@ -64,13 +65,11 @@ class Parser(ParserVerbs):
 
     `lols train parser en-train.conllu --dev en-dev.conllu -o parser.lols`
     """
-    Task = ParsingTask
+    PROBLEM = ParsingTask
     OF_DATA = ("templates", "more_templates")
     WARMUP_ALL: ClassVar[Variants] = {"beam search": {"beam": 2}}
-    KEEPS = False  # it would take several times the memory of the weights
-    RATE = 0.03  # chosen on the last tenth of the WSJ sample and on EWT's dev part
 
-    algorithm: str | Algorithm = shared(TokenEstimator, "algorithm", default="auto")
+    algorithm: str | Algorithm = shared(TokenOptions, "algorithm", default="auto")
     labelling: str = option(
         default="auto",
         help="joint: one decision for an arc and its relation; second: the relation is decided after the arc; "
@@ -91,7 +90,7 @@ class Parser(ParserVerbs):
     # --- training ---
 
     @exclusive
-    def fit(
+    def fit(  # type: ignore[override]
         self, X: Sequence[Sentence], y: Sequence[Tree], *, dev: tuple[Sequence[Sentence], Sequence[Tree]] | None = None
     ) -> Parser:
         """Train from scratch. With `dev` sentences and trees, the pass that parses them best is kept."""
@@ -180,7 +179,7 @@ class Parser(ParserVerbs):
             at, offsets = runs(corpus.offsets, chosen)
             return judged_heads(task, model, part, offsets, heads[at])
 
-        judges = Judges(judge, None if dev is None else partial(self._judged, task, dev))
+        judges = Judges(judge, None if dev is None else partial(self.judged_by, task, dev))
         self._train(task, lambda: task.examples(corpus, trees, weights), score, judges, **fitting)
         self.prepared_ = {name: int(getattr(prepared, name)) for name in ("nonprojective", "lifted", "rare")}
         self.prepared_ |= {"mended": int(prepared.mended.size)}
@@ -202,7 +201,7 @@ class Parser(ParserVerbs):
         return score
 
     @exclusive
-    def partial_fit(self, X: Sequence[Sentence], y: Sequence[Tree]) -> Parser:
+    def partial_fit(self, X: Sequence[Sentence], y: Sequence[Tree]) -> Parser:  # type: ignore[override]
         """Learn from the next sentences of a stream, in the given order.
 
         The first call settles columns and templates. Relations that are new are learned from then on. A loaded parser
@@ -219,10 +218,8 @@ class Parser(ParserVerbs):
             return self
         check_lengths(corpus.offsets)
         task, made = taught_on(self.task_, *trees, corpus.offsets)
-        if self.policy == "neural":
-            task, self._stream = self._learned_on(task, corpus)
-        elif self._stream is None or task is not self.task_:
-            self._stream = self._opened(task, places_of(self.task_, task))
+        task = task.grown_by(corpus)
+        self._stream = self._stream_for(task, places_of(self.task_, task))
         weights = None if self.punctuation else (~punctuation(corpus)).astype(np.float64)
         self._stream.learn(task.examples(corpus, made, weights))
         self.task_, self._model, self.fingerprint_ = task, None, ""
@@ -298,20 +295,31 @@ class Parser(ParserVerbs):
             return self.predict_columns(corpus), np.zeros(0)
         return parse_confidently(self.task_, corpus, self.model_)
 
-    def _judged_on(self, X: Sequence[Sentence], y: Sequence[Tree]) -> dict[str, Judged]:
-        return {"heads": self.judged_columns(self._corpus(X), checked_trees(X, y)[0])}
+    @exclusive
+    def calibrate_with(self, X: Sequence[Sentence], y: Sequence[Tree]) -> Self:  # type: ignore[override]
+        """Fit confidences to labelled sentences that training did not see; returns the parser itself."""
+        self._check_fitted()
+        self._recalibrate({"heads": self.judged_columns(self._corpus(X), checked_trees(X, y)[0])})
+        return self
+
+    @on_snapshot
+    def scores(self, X: Sequence[Sentence]) -> list[StepScores]:
+        """All actions of all steps of each sentence: costs, and probabilities if the model is calibrated."""
+        corpus = self._corpus(X)
+        self._check_fitted()
+        return self._fitted.scores(self.task_.examples(corpus)) if len(X) else []
 
     @on_snapshot
     def judged_columns(self, corpus: Corpus, heads: np.ndarray) -> Judged:
         """Which heads of labelled columns are right."""
         check_enough(corpus.tokens)
-        return self._judged(self.task_, (corpus, heads), self._fitted)
+        return self.judged_by(self.task_, (corpus, heads), self._fitted)
 
     def _knows_confidence(self) -> bool:
         return super()._knows_confidence() and self.beam == 1
 
     @staticmethod
-    def _judged(task: ParsingTask, data: Any, model: Model) -> Judged:
+    def judged_by(task: ParsingTask, data: Any, model: Model) -> Judged:
         """Which heads of labelled sentences a model finds."""
         return judged_heads(task, model, task.examples(data[0]), data[0].offsets, data[1])
 
@@ -343,7 +351,7 @@ class Parser(ParserVerbs):
         return found.uas if self.task_.labelling == "none" else found.las
 
     @on_snapshot
-    def evaluate(self, X: Sequence[Sentence], y: Sequence[Tree], *, punctuation: bool = True) -> TreeScores:
+    def evaluate(self, X: Sequence[Sentence], y: Sequence[Tree], *, punctuation: bool = True) -> TreeScores:  # type: ignore[override]
         """UAS, LAS, CLAS, whole sentences and single relations, as the CoNLL 2018 scorer counts."""
         return self.evaluate_columns(self._corpus(X), *checked_trees(X, y), punctuation=punctuation)
 
@@ -352,7 +360,10 @@ class Parser(ParserVerbs):
         self, corpus: Corpus, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str], *, punctuation: bool = True
     ) -> TreeScores:
         """The same on columns; without `punctuation`, words that are all punctuation do not count."""
-        trees, sure = self._predicted(corpus)
+        self._check_fitted()
+        check_words(corpus)
+        knows = self._knows_confidence()
+        trees, sure = self.predict_confident(corpus) if knows else (self.predict_columns(corpus), None)
         found = self._scores(self.task_, trees, corpus, heads, numbers, names, count_punctuation=punctuation)
         return found if sure is None else found._replace(reliability=Reliability.of(sure, trees.heads == heads))
 
@@ -374,14 +385,20 @@ class Parser(ParserVerbs):
 
     # --- files ---
 
-    def more_facts(self) -> dict[str, Any]:
+    def _more_contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What had to be changed in the treebank."""
-        return {"treebank": self.prepared_}
+        facts, tensors = super()._more_contents()
+        return facts | {"treebank": self.prepared_}, tensors
 
-    def restore(self, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
-        """Take over what else a model file has."""
+    @classmethod
+    def _described(cls, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> ParsingTask:
+        kind: Any = cls.neural_class() if task["options"].get("policy") == "neural" else ParsingTask
+        made: ParsingTask = kind.from_description(task, tensors)
+        return made
+
+    def _restore(self, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
+        super()._restore(task, tensors)
         self._check_beam()
-        self._stream = self._model = None
         self.prepared_ = {str(name): int(count) for name, count in dict(task["treebank"]).items()}
 
     # --- helpers ---

@@ -1,15 +1,12 @@
-"""How a parser searches one sentence: stack and buffer step by step, the deviations, and what each would have cost.
-
-This is Figure 2 of the paper for a sentence of the user's, as `lols.tasks.tagging.explain` has it for tags. The costs
-are those of the engine that trains; here they are only put into words.
-"""
+"""How a parser searches one sentence: stack and buffer step by step, the deviations, and what each would have cost."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,37 +14,37 @@ from lols.contract.examples import Examples
 from lols.errors import LolsError
 from lols.io import conll
 from lols.io.strings import Texts
-from lols.tasks.explain import DRAWN, FollowedPath, draws_policies, follow
+from lols.tasks.explain import (
+    DRAWN,
+    TINY,
+    ExplainedDecision,
+    Explanation,
+    FollowedPath,
+    cut,
+    draws_policies,
+    follow,
+    right_actions,
+)
 from lols.tasks.parsing.files import cut_columns
 from lols.tasks.parsing.input import checked_trees, punctuation
 from lols.tasks.parsing.inspect import KINDS, action_name
 from lols.tasks.parsing.options import ParserColumns
 from lols.tasks.parsing.space import DEPTH, LABEL, NEXT, PENDING, RIGHT, SHIFT, on_stack
 from lols.tasks.parsing.task import NETWORK
+from lols.tasks.parsing.tree_svg import tree_svg
 from lols.tasks.parsing.treebank import Trees, taught
 from lols.tasks.parsing.trees import read_heads, require_trees
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
 from lols.tasks.tokens.input import checked_sentences
 from lols.tasks.tokens.verbs import one_sentence
+from lols.training.deviation_costs import states_along
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 EMPTY = ("", "_")
-
-
-@dataclass(frozen=True)
-class Move:
-    """One action that was legal.
-
-    `predicted` is its cost as the model predicts it; `loss` that of the whole sentence when the roll-out has completed
-    it, and `cost` how much more that is than with the best action here. Both are None where they are not known.
-    `liked` says whether the teacher finds that there is nothing better.
-    """
-
-    action: str
-    predicted: float
-    loss: float | None
-    cost: float | None
-    taken: bool
-    liked: bool
+STACK, BUFFER = 26, 18  # how many characters of them are printed
+FEW = 4  # words of them on a page
 
 
 class Arc(NamedTuple):
@@ -56,49 +53,6 @@ class Arc(NamedTuple):
     head: int
     dependent: int
     relation: str
-
-
-@dataclass(frozen=True)
-class Step:
-    """A state, and all legal moves by predicted cost.
-
-    Words are counted from 1. The stack's top comes last; the buffer begins with the word `front`. `waiting` is the kind
-    of arc that a relation is sought for, and `arc` the one that the move taken adds.
-    """
-
-    number: int
-    stack: tuple[int, ...]
-    front: int
-    waiting: str
-    arc: Arc | None
-    moves: tuple[Move, ...]
-    teacher: str | None
-
-    @property
-    def taken(self) -> Move:
-        """What was done."""
-        return next(m for m in self.moves if m.taken)
-
-    @property
-    def costly(self) -> bool:
-        """Whether something else is known to have been better."""
-        return self.taken.cost is not None and self.taken.cost > 1e-6
-
-    def shown(self, top: int) -> list[Move]:
-        """The `top` moves of the least predicted cost, the one taken, and one of the teacher's if there is none yet."""
-        chosen = {k for k, m in enumerate(self.moves) if k < top or m.taken}
-        if not any(self.moves[k].liked for k in chosen):
-            chosen |= {k for k, m in enumerate(self.moves) if m.action == self.teacher}
-        return [self.moves[k] for k in sorted(chosen)]
-
-    def rest(self, top: int) -> Move | None:
-        """The others as one, with the least of their numbers."""
-        others = [m for m in self.moves if m not in self.shown(top)]
-        if not others:
-            return None
-        loss = None if others[0].loss is None else min(m.loss or 0.0 for m in others)
-        cost = None if others[0].cost is None else min(m.cost or 0.0 for m in others)
-        return Move(f"+ {len(others)} more", others[0].predicted, loss, cost, False, False)
 
 
 @dataclass(frozen=True)
@@ -115,33 +69,125 @@ class ParsedWord:
     wrong: bool
 
 
-@dataclass(frozen=True)
-class Parse:
+@dataclass(frozen=True, kw_only=True)
+class Parse(Explanation):
     """A sentence, decision by decision.
 
-    `loss` is that of the path taken; `roll_out` who completed the deviations, None if no costs are known.
+    The state of each is the stack, whose top comes last, and the word `front` with which the buffer begins; words are
+    counted from 1. `waiting` is the kind of arc that a relation is sought for, and `arc` the one that is added.
     """
 
     words: tuple[ParsedWord, ...]
-    steps: tuple[Step, ...]
-    reference: str
-    loss: float | None = None
-    roll_out: str | None = None
-    beta: float | None = None
-    notes: tuple[str, ...] = ()
+
+    LOSS = "words with a wrong head or relation"
+    SIGNS: ClassVar = {
+        "Shift": "the next word onto the stack",
+        "Left": "the next word becomes the head of the stack's top",
+        "Right": "the word below the top becomes its head",
+    }
 
     @property
     def known(self) -> bool:
         """Whether the true tree is known."""
         return self.words[0].true_head is not None
 
-    def as_dict(self, top: int) -> dict[str, Any]:
-        """Plain values, as `--json` prints them."""
-        made = asdict(replace(self, steps=tuple(replace(s, moves=tuple(s.shown(top))) for s in self.steps)))
-        for plain, step in zip(made["steps"], self.steps, strict=True):
-            plain["arc"] = None if step.arc is None else step.arc._asdict()
-            plain["more_moves"] = len(step.moves) - len(plain["moves"])
-        return made
+    def about(self, model: str) -> list[str]:
+        """What the reader must know of the numbers."""
+        words, wrong = len(self.words), sum(w.wrong for w in self.words)
+        count = "1 word" if words == 1 else f"{words} words"
+        if not self.known:
+            return [f"{count}, parsed by {model}; no true tree, and costs need one: predictions only"]
+        heads = sum(w.head != w.true_head for w in self.words)
+        counted = "all right" if wrong == 0 else f"{wrong} wrong ({heads} in the head)"
+        completed = self.roll_out_text()
+        if completed and self.reference != "optimal":
+            completed[-1] += f" The reference is {self.reference}."
+        return [f"{count}, {counted}; parsed by {model}{self.loss_text()}", *completed]
+
+    def cells(self, decision: ExplainedDecision) -> dict[str, list[str]]:
+        """Stack and buffer, a few words of each."""
+        stack, buffer = self._stack(decision), self._buffer(decision)
+        stack = ["…", *stack[-FEW:]] if len(stack) > FEW else stack
+        return {"stack": stack, "buffer": [*buffer[:FEW], "…"] if len(buffer) > FEW else buffer}
+
+    def row(self, decision: ExplainedDecision) -> list[Any]:
+        """Stack and buffer, as much of them as fits."""
+        stack, buffer = " ".join(self._stack(decision)), " ".join(self._buffer(decision))
+        stack = stack if len(stack) <= STACK else "…" + stack[len(stack) - STACK + 1 :]
+        return [stack, f"│ {cut(buffer, BUFFER)}"]
+
+    def added(self, decision: ExplainedDecision) -> list[str]:
+        """The arc that was added, or that is waiting for its relation."""
+        arc, waiting = decision.state["arc"], decision.state["waiting"]
+        lines = [f"{waiting}: which relation?"] if waiting else []
+        if arc is None:
+            return lines
+        relation = f" ({arc['relation']})" if arc["relation"] else ""
+        return [*lines, f"{self._word(arc['head']) or 'root'} → {self._word(arc['dependent'])}{relation}"]
+
+    def _stack(self, decision: ExplainedDecision) -> list[str]:
+        return [self._word(place) for place in decision.state["stack"]]
+
+    def _buffer(self, decision: ExplainedDecision) -> list[str]:
+        return [w.word for w in self.words[decision.state["front"] - 1 :]]
+
+    def _word(self, place: int) -> str:
+        return self.words[place - 1].word if place else ""
+
+    def show_output(self, console: Console) -> None:
+        """Print the tree."""
+        from lols.tasks.show import plain_table, styled, write
+
+        table, tagged = plain_table(padding=(0, 2, 0, 0)), any(w.tag for w in self.words)
+        table.add_column("#", justify="right", no_wrap=True)
+        table.add_column("word", overflow="fold", max_width=24)
+        if tagged:
+            table.add_column("tag", no_wrap=True)
+        table.add_column("head", justify="right", no_wrap=True)
+        for name in ("", "relation", "true" if any(w.wrong for w in self.words) else ""):
+            table.add_column(name, overflow="fold", max_width=24)
+        for w in self.words:
+            style = "bold red" if w.wrong else "default"
+            head = [styled(str(w.head), style), styled(self._word(w.head), style)]
+            true = f"✗ {w.true_head} {self._word(w.true_head or 0)} {w.true_relation}" if w.wrong else ""
+            row: list[Any] = [str(w.place), w.word, *([w.tag] if tagged else []), *head]
+            table.add_row(*row, styled(w.relation, style), styled(true, "green"))
+        write(console)
+        write(console, table, soft_wrap=False)
+
+    def drawing(self) -> str:
+        """The tree, with the true arcs in place of wrong ones below the words."""
+        words = self.words
+        true = [(w.true_head or 0, w.true_relation or "") for w in words] if self.known else None
+        tree, tags = [(w.head, w.relation) for w in words], [w.tag for w in words]
+        return tree_svg([w.word for w in words], tree, true, tags=tags, wrong=[w.wrong for w in words])
+
+    def drawing_signs(self) -> list[tuple[str, str, str]]:
+        """The kinds of arcs."""
+        if not any(w.wrong for w in self.words):
+            return [("key path", "", "predicted")]
+        kinds = {"path": "predicted, and right", "bad": "predicted, wrong", "good": "the true arc"}
+        return [(f"key {kind}", "", meaning) for kind, meaning in kinds.items()]
+
+    def as_dict(self, top: int | None = None) -> dict[str, Any]:
+        """Plain values, with those of the words."""
+        return super().as_dict(top) | {"words": [asdict(word) for word in self.words]}
+
+    def old_values(self, top: int | None) -> dict[str, Any]:
+        """The decisions by other names."""
+        names = ("action", "predicted", "loss", "cost", "taken")
+        return {
+            "steps": [
+                {
+                    "number": each.number,
+                    **each.state,
+                    "moves": [{name: getattr(a, name) for name in names} | {"liked": a.right} for a in each.shown(top)],
+                    "teacher": each.reference,
+                    "more_moves": len(each.others(top)),
+                }
+                for each in self.decisions
+            ]
+        }
 
 
 def explain_parse(
@@ -161,7 +207,7 @@ def explain_parse(
     >>> from lols import Parser
     >>> sentences, trees = [["the", "dog", "barks"]] * 3, [[(2, "det"), (3, "nsubj"), (0, "root")]] * 3
     >>> made = explain_parse(Parser().fit(sentences, trees), ["the", "dog"], [(2, "det"), (0, "root")])
-    >>> made.loss, [(step.taken.action, step.taken.loss) for step in made.steps]
+    >>> made.loss, [(each.taken.action, each.taken.loss) for each in made.decisions]
     (0.0, [('Shift', 0.0), ('Left det', 0.0), ('Shift', 0.0)])
     """
     corpus = sentence if isinstance(sentence, Corpus) else corpus_of(checked_sentences([sentence]))
@@ -175,7 +221,7 @@ def explain_parse(
     if parser.beam > 1:
         notes.append(f"The greedy search is shown; predictions are those of a beam of {parser.beam}.")
     true = None if tree is None else checked_trees([range(corpus.tokens)], [tree])
-    labelled, liked = None, None
+    labelled = None
     if true is not None:
         gold, changed = _gold(task, *true)
         notes += changed
@@ -188,10 +234,16 @@ def explain_parse(
     path = follow(parser, examples, labelled, roll_out=roll_out, beta=beta, compiled=compiled)
     greedy = task.parsing(corpus)(model) if task.labelling == NETWORK else task.parses(path.taken, corpus.offsets)
     words = _words(task, corpus, greedy, true)
-    if labelled is not None:
-        liked = _preferred(task.space, task.reference(parser.reference), labelled, path.taken)
-    steps = _labelled(task, _steps(task, examples, path, liked), words)
-    return Parse(words, steps, parser.reference, path.loss, path.roll_out, path.beta, tuple(notes))
+    reference = task.reference(parser.reference)
+    right = None if labelled is None else right_actions(reference, labelled, path.taken)
+    return Parse(
+        decisions=_decisions(task, examples, path, right, words),
+        output=[[w.head, w.relation] for w in words],
+        reference=parser.reference,
+        notes=tuple(notes),
+        words=words,
+        **path.facts(),
+    )
 
 
 def _gold(task: Any, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str]) -> tuple[Trees, list[str]]:
@@ -207,62 +259,27 @@ def _gold(task: Any, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str
     return gold.trees, notes
 
 
-# --- what the teacher says --------------------------------------------------------------------------------------------
-
-
-def _preferred(space: Any, reference: Any, examples: Examples, taken: np.ndarray) -> list[list[int]]:
-    """For each step of the path the actions that the teacher finds best; roll-outs take the first."""
-    x, y = examples.example(0)
-    states, best = list(_states(space, examples, taken))[:-1], []
-    if reference.action is not None:
-        return [[int(reference.action(x, y, state))] for state in states]
-    for state in states:
-        legal, costs = np.zeros(space.sizes.actions, bool), np.zeros(space.sizes.actions)
-        space.actions(x, state, legal)
-        reference.costs(x, y, state, costs)
-        best.append(np.flatnonzero(legal & (costs == costs[legal].min())).tolist())
-    return best
-
-
-def _states(space: Any, examples: Examples, taken: np.ndarray) -> Any:
-    """Every state of the path, the start and the end included."""
-    x = examples.example(0)[0]
-    state = np.zeros(int(examples.states[0]), np.int64)
-    space.start(x, state)
-    yield state.copy()
-    for action in taken:
-        space.step(x, state, action)
-        yield state.copy()
-
-
 # --- numbers to names -------------------------------------------------------------------------------------------------
 
 
-def _steps(
-    task: Any, examples: Examples, path: FollowedPath, liked: Sequence[Sequence[int]] | None
-) -> tuple[Step, ...]:
-    names, made = [action_name(task, a) for a in range(len(task.actions))], []
-    states = _states(task.space, examples, path.taken)
+def _decisions(
+    task: Any, examples: Examples, path: FollowedPath, right: list[list[int]] | None, words: Sequence[ParsedWord]
+) -> tuple[ExplainedDecision, ...]:
+    name, decisions = partial(action_name, task), []
+    states, length = states_along(task.space, examples, path.taken), int(examples.example(0)[0].length)
     for k, (state, action) in enumerate(zip(states, path.taken.tolist(), strict=False)):
-        good = () if liked is None else liked[k]
-        moves = tuple(Move(names[a], *numbers, a in good) for a, numbers in path.actions(k))
-        stack = tuple(int(on_stack(state, back)) + 1 for back in range(int(state[DEPTH]) - 1, -1, -1))
+        best = right[k] if right is not None else []
+        stack = [int(on_stack(state, back)) + 1 for back in range(int(state[DEPTH]) - 1, -1, -1)]
         front, waiting = int(state[NEXT]) + 1, int(state[PENDING])
-        arc = _arc(task, action, stack, front, waiting, int(examples.example(0)[0].length))
-        teacher = names[good[0]] if good else None
-        made.append(Step(k + 1, stack, front, KINDS[waiting] if waiting else "", arc, moves, teacher))
-    return tuple(made)
-
-
-def _labelled(task: Any, steps: tuple[Step, ...], words: Sequence[ParsedWord]) -> tuple[Step, ...]:
-    """The steps with the relations that a network gave to the arcs afterwards."""
-    if task.labelling != NETWORK:
-        return steps
-    named = {word.place: word.relation for word in words}
-    return tuple(
-        step if step.arc is None else replace(step, arc=step.arc._replace(relation=named[step.arc.dependent]))
-        for step in steps
-    )
+        arc = _arc(task, action, stack, front, waiting, length)
+        if arc is not None and task.labelling == NETWORK:  # which gives relations afterwards
+            arc = arc._replace(relation=words[arc.dependent - 1].relation)
+        shown = {"stack": stack, "front": front, "waiting": KINDS[waiting] if waiting else ""}
+        shown["arc"] = None if arc is None else arc._asdict()
+        costly = path.costs is not None and bool(path.costs[k, action] > TINY)
+        reference = name(best[0]) if best else None
+        decisions.append(ExplainedDecision(k + 1, shown, path.actions(k, name, best), reference, costly))
+    return tuple(decisions)
 
 
 def _arc(task: Any, action: int, stack: Sequence[int], front: int, waiting: int, length: int) -> Arc | None:

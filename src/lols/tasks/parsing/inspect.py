@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from lols.contract.hashing import mix
 from lols.errors import LolsError
+from lols.kernels.hashing import mix
 from lols.tasks.inspect import MOST_TEMPLATES, Inspection, column_text, speaking_columns
 from lols.tasks.parsing import space as parsing
 from lols.tasks.parsing.options import VERBS

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from lols.contract.choosing import runs
-from lols.contract.hashing import mix
-from lols.engine.compile.kernel import kernel
+from lols.kernels.hashing import mix
+from lols.kernels.kernel import kernel
 from lols.tasks.parsing.space import (
     DEPTH,
     FIELDS,
@@ -31,7 +30,6 @@ from lols.tasks.parsing.task import NETWORK, ParsingTask
 from lols.tasks.parsing.templates import ParsingTemplate
 from lols.tasks.parsing.treebank import Trees
 from lols.tasks.tokens.corpus import Corpus
-from lols.tasks.tokens.task import NetworkTask
 from lols.tasks.tokens.vocabulary import NetworkVocabulary
 from lols.training.model import Model
 
@@ -72,7 +70,7 @@ def stack_key(x, s):
     return mix(stack_hash(s, s[DEPTH]), s[NEXT])
 
 
-class NeuralParsingTask(NetworkTask, ParsingTask):
+class NeuralParsingTask(ParsingTask):
     """A parsing task without templates, whose examples have numbers of words, characters and given tags."""
 
     TEMPERATURE = 1.0  # scores are logarithms of probabilities
@@ -100,8 +98,8 @@ class NeuralParsingTask(NetworkTask, ParsingTask):
         def parsed(model: Model) -> Trees:
             found = []
             for offsets, examples in parts:
-                policy = model.policy.begin(examples, np.arange(len(examples)))  # type: ignore[attr-defined]
-                trees = self.trees(self.found_actions(replace(model, policy=policy), examples, beam), offsets)
+                policy = model.policy.begin(examples, np.arange(len(examples)))
+                trees = self.trees(self.found_actions(model.replaced(policy=policy), examples, beam), offsets)
                 with policy.computing():
                     labels = policy.network.label(policy.memory, trees.heads)
                 relations = np.where(trees.heads >= 0, labels, self.root)
@@ -117,6 +115,7 @@ class NeuralParsingTask(NetworkTask, ParsingTask):
         """A network for the task that has learned nothing."""
         from lols.torch.sentences import ArcNetwork, NetworkSizes
 
+        assert self.vocabulary is not None
         begin = {"seed": options.pop("seed", 0), "folder": self.vocabulary.folder}
         labels = len(self.relations) if self.labelling == NETWORK else 0
         sizes = NetworkSizes(**self.vocabulary.sizes(), **options)

@@ -14,6 +14,8 @@ import numpy as np
 from lols.contract.examples import Examples
 from lols.engines import ExampleFiles
 from lols.errors import LolsError
+from lols.tasks.estimator import Judges
+from lols.tasks.format import never, scanned
 from lols.tasks.parsing.files import USUAL, Treebank, read_treebank, treebank
 from lols.tasks.parsing.input import punctuation
 from lols.tasks.parsing.options import ParserColumns
@@ -21,8 +23,7 @@ from lols.tasks.parsing.projective import lift
 from lols.tasks.parsing.task import ParsingTask
 from lols.tasks.parsing.treebank import ARROW, OFTEN, ROOT, SELDOM, Prepared, Trees, taught, with_roots
 from lols.tasks.parsing.trees import check_trees
-from lols.tasks.search import Judges
-from lols.tasks.tokens.own_files import FileScan, never, scanned, total_of
+from lols.tasks.tokens.own_files import FileScan, total_of
 from lols.tasks.verbs import Say
 from lols.training.clock import Clock
 
@@ -149,7 +150,7 @@ def fit_own_files(
     if held is not None and not held.corpus.tokens:
         raise LolsError("there are no dev sentences to choose on: give some, or no dev data")
     score = None if held is None else parser.scorer(task, dev_data)
-    judges = Judges(never, None if held is None else partial(parser._judged, task, dev_data))
+    judges = Judges(never, None if held is None else partial(parser.judged_by, task, dev_data))
     parser._train(task, lambda: data, score, judges, checkpoint=checkpoint, resume=resume)
     parser.columns_, parser._stream, parser._model = columns, None, None
     parser.prepared_ = {name: int(getattr(prepared, name)) for name in ("nonprojective", "lifted", "rare")}

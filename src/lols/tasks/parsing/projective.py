@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lols.engine.compile.dual import dual
-from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError
+from lols.kernels.dual import dual
+from lols.kernels.kernel import kernel
 from lols.tasks.parsing.trees import check_heads, check_trees
 
 UNKNOWN, INSIDE, OUTSIDE = range(3)  # whether a word descends from another

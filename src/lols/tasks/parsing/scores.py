@@ -7,9 +7,9 @@ gold count for recall and those of the system for precision. Unlike ours, it ref
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,11 @@ from lols.errors import ConfigurationError
 from lols.tasks.parsing.trees import check_heads
 from lols.tasks.tokens.counts import F1Counts
 from lols.training.calibration import Reliability, added
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SHARES = ("uas", "las", "clas", "las_full", "exact_heads", "exact")
 
 # All others are left out: function words, `punct`, and names that Universal Dependencies does not know.
 CONTENT_RELATIONS = frozenset((
@@ -91,6 +96,69 @@ class TreeScores(NamedTuple):
     def clas(self) -> float:
         """The F1 of content words: 0 for relations that are not those of Universal Dependencies."""
         return self.content.f1
+
+
+@dataclass(frozen=True)
+class ParserScores:
+    """Attachment scores, and every relation; of a pipeline also the share of right tags in each column."""
+
+    scores: TreeScores
+    labelled: bool
+    punctuation: bool
+    tags: Mapping[str, float] = field(default_factory=dict)
+    tagged: int = 0  # words with tags; punctuation always counts among them
+    reliability: Mapping[str, Reliability] = field(default_factory=dict)  # of the confidence in tags
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[ParserScores]) -> ParserScores:
+        """The scores of all parts of a corpus, from those of each."""
+        first, tagged = parts[0], sum(part.tagged for part in parts)
+        tags = {name: sum(round(part.tags[name] * part.tagged) for part in parts) / tagged for name in first.tags}
+        sure = {name: added(part.reliability.get(name) for part in parts) for name in first.reliability}
+        known = {name: seen for name, seen in sure.items() if seen is not None}
+        whole = TreeScores.of_parts([part.scores for part in parts])
+        return cls(whole, first.labelled, first.punctuation, tags, tagged, known)
+
+    @property
+    def confidence(self) -> dict[str, Reliability]:
+        """How reliable confidence is, in heads and in each column of tags; empty if it is unknown."""
+        heads = self.scores.reliability
+        return {} if heads is None else {"head": heads, **self.reliability}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, as `--json` prints them."""
+        relations = {name: counts.as_dict() for name, counts in self.scores.by_relation.items()}
+        plain = {name: getattr(self.scores, name) for name in SHARES}
+        counts = {"tokens": self.scores.words, "sentences": self.scores.sentences}
+        if self.scores.reliability is not None:
+            plain |= self.scores.reliability.as_dict()
+        if self.reliability:
+            plain["calibration_errors"] = {name: seen.error for name, seen in self.confidence.items()}
+        return ({"tags": dict(self.tags)} if self.tags else {}) | counts | plain | {"relations": relations}
+
+    def show(self, console: Console, *, whole: bool = False) -> None:
+        """Print them."""
+        from lols.tasks.show import show_again, show_calibration, show_scores, write
+
+        found = self.as_dict()
+        without = "" if self.punctuation else ", punctuation not counted"
+        headline = [f"{name} {100 * share:.2f}" for name, share in self.tags.items()]
+        headline.append(f"UAS {100 * found['uas']:.2f} on {found['tokens']:,} tokens{without}")
+        if self.labelled:
+            headline.append(f"LAS {100 * found['las']:.2f}, with subtypes {100 * found['las_full']:.2f}")
+        for line in headline:
+            write(console, line)
+        if self.labelled:
+            write(console, f"CLAS {100 * found['clas']:.2f}")
+        right = f"sentences without a mistake: {100 * found['exact_heads']:.2f} % by heads"
+        write(console, right + (f", {100 * found['exact']:.2f} % with relations" if self.labelled else ""))
+        for name, seen in self.confidence.items():
+            show_calibration(console, seen, f"confidence in {name}")
+        if self.labelled:
+            write(console)
+            rows = dict(sorted(found["relations"].items(), key=lambda item: -item[1]["count"]))
+            lines = show_scores(console, "relation", rows, {"attached": "head right"}, whole=whole)
+            show_again(console, headline, lines)
 
 
 def tree_scores(

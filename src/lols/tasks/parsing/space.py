@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from lols.contract.features import look
-from lols.contract.hashing import add_product, mix
 from lols.contract.space import Example
+from lols.kernels.hashing import add_product, mix
 
 SHIFT, RIGHT, LEFT, LABEL = 0, 1, 2, 3  # kinds of actions
 ANY, NEVER, ONLY = 0, 1, 2  # whether an action of kind LEFT may take the root as head

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lols.contract.hashing import mix
 from lols.contract.whole_numbers import number_in
 from lols.errors import ConfigurationError, short
+from lols.kernels.hashing import mix
 from lols.tasks.parsing import space as parsing
 from lols.tasks.tokens.attributes import Attribute
 from lols.tasks.tokens.encoding import key

@@ -1,4 +1,4 @@
-"""A dependency tree as SVG, and an explanation of its parse as one HTML page that needs nothing else.
+"""A dependency tree as SVG.
 
 Arcs lie above the words, each as high as those below it need, with its relation on top. Where the true tree is known,
 wrong arcs have another colour, and the true ones hang dashed below the words. The markup is in `templates/`.
@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from lols.tasks.parsing.explain import Move, Parse, Step
-from lols.tasks.tokens.pages import render
+from lols.tasks.pages import render
 
 TEMPLATES = Path(__file__).parent / "templates"
 WORD, TAG, RELATION = 15.0, 11.0, 11.5  # font sizes, in pixels
@@ -22,7 +21,6 @@ NARROW, WIDE = frozenset("iIjlt.,:;'|!()[]f-r \"`"), frozenset("mwMW@%—")
 COLOURS = {"": "#2563a8", "wrong": "#b93a32", "true": "#1f7d4c"}
 TEXT, SOFT = "#1d2126", "#667079"
 SMALLEST = 0.78  # the scale down to which a tree shrinks on a narrow page
-SHOWN = 4  # words of stack and buffer
 
 
 class _Arc(NamedTuple):
@@ -151,66 +149,3 @@ def _width(text: str, size: float) -> float:
         elif not unicodedata.combining(c):
             letters += 0.4 if c in NARROW else 1.0 if c in WIDE else 0.76 if c.isupper() else 0.64
     return letters * size
-
-
-# --- the page ---------------------------------------------------------------------------------------------------------
-
-
-def parse_page(made: Parse, *, heading: str, about: Sequence[str] = (), top: int = 3) -> str:
-    """The whole page: a heading, lines about it, the tree, and every decision with its deviations."""
-    from markupsafe import Markup
-
-    words, tree = [w.word for w in made.words], [(w.head, w.relation) for w in made.words]
-    true = [(w.true_head or 0, w.true_relation or "") for w in made.words] if made.known else None
-    drawing = tree_svg(words, tree, true, tags=[w.tag for w in made.words], wrong=[w.wrong for w in made.words])
-    return render(
-        TEMPLATES / "parse.html.j2",
-        heading=heading,
-        about=[*about, *made.notes],
-        made=made,
-        words=words,
-        top=top,
-        drawing=Markup(drawing),  # which is escaped already
-        tree_entries=_tree_legend(made),
-        entries=_legend(made),
-        kind=_kind,
-        SHOWN=SHOWN,
-    )
-
-
-def _tree_legend(made: Parse) -> list[tuple[str, str, str]]:
-    if not any(w.wrong for w in made.words):
-        return [("key path", "", "predicted")]
-    return [
-        ("key path", "", "predicted, and right"),
-        ("key bad", "", "predicted, wrong"),
-        ("key good", "", "the true arc"),
-    ]
-
-
-def _legend(made: Parse) -> list[tuple[str, str, str]]:
-    entries = [
-        ("strong", "Shift", "the next word onto the stack"),
-        ("strong", "Left", "the next word becomes the head of the stack’s top"),
-        ("strong", "Right", "the word below becomes the head of the stack’s top"),
-        ("move taken", "taken", "what the parser did"),
-    ]
-    if made.roll_out is not None:
-        entries += [
-            ("move taken costly", "taken", "though something else was better"),
-            ("move better", "better", "than what was taken"),
-            ("", "✓", f"one of the best actions by the reference ({made.reference})"),
-        ]
-    entries.append(("soft", "−1.23", "predicted cost"))
-    if made.roll_out not in (None, "none"):
-        entries.append(("strong", "┄ 2", "the roll-out, and the loss of the sentence at its end"))
-    return entries
-
-
-def _kind(step: Step, move: Move) -> str:
-    """How an action compares with the one taken."""
-    if move.taken:
-        return "taken costly" if step.costly else "taken"
-    if move.cost is None or step.taken.cost is None or abs(move.cost - step.taken.cost) <= 1e-6:
-        return ""
-    return "better" if move.cost < step.taken.cost else "worse"

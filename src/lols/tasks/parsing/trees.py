@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError, LolsError
 from lols.io.conll_tokens import Sentences
+from lols.kernels.kernel import kernel
 
 FINE, NUMBER, RANGE, ITSELF = range(4)  # what can be wrong with a head in a file
 HYPHEN, ZERO = 45, 48

@@ -11,29 +11,31 @@ from lols.contract.threads import Threads
 from lols.errors import ConfigurationError
 from lols.io import conll
 from lols.io.strings import Texts, intern
+from lols.tasks.base import BaseEstimator
 from lols.tasks.case import Case, pair_of
 from lols.tasks.parsing.files import Treebank, parse_pieces, read_treebanks, tree_changes
 from lols.tasks.parsing.input import checked_trees
 from lols.tasks.parsing.options import VERBS, ParserColumns, ParserSearchOptions
+from lols.tasks.pieces import one_thread
 from lols.tasks.tokens.corpus import Corpus
-from lols.tasks.tokens.estimator import TokenEstimator
+from lols.tasks.tokens.estimator import TokenOptions
 from lols.tasks.tokens.input import check_lengths
 from lols.tasks.tokens.options import LabelOptions
-from lols.tasks.tokens.verbs import SentenceVerbs
-from lols.tasks.verbs import Evaluation, FileVerbs, VerbReport
+from lols.tasks.verbs import Evaluation, VerbReport
 from lols.training.calibration import Judged
 
 THREE_WORDS = b"1\ta\t_\tX\t_\t_\t2\tx\t_\t_\n2\tb\t_\tX\t_\t_\t0\troot\t_\t_\n3\tc\t_\tX\t_\t_\t2\ty\t_\t_\n\n"
 
 
-class ParserVerbs(SentenceVerbs, TokenEstimator):
+class ParserVerbs(TokenOptions):
     """The verbs of `Parser`."""
 
     VERBS = VERBS
     STORED = ("labelling", "roots", "templates", "columns", "files", "fingerprint", "treebank")
     beam: int
     judged_columns: Any
-    _corpus: Any
+    evaluate_columns: Any
+    predict_columns: Any
 
     @property
     def file_columns(self) -> ParserColumns:
@@ -51,15 +53,16 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
 
     @on_snapshot
     def predict_pieces(
-        self, path: Any, columns: ParserColumns, *, threads: Threads = None, confidence: bool = False
+        self, path: Any, layout: ParserColumns, asked: Any, *, threads: Threads = None
     ) -> Iterator[tuple[bytes, int]]:
         """The file with its trees replaced by predictions, piece by piece, and how many tokens each piece has."""
-        return parse_pieces(self, path, columns, threads=self.threads_for(threads), confidence=confidence)
+        with one_thread(self._fitted):
+            yield from parse_pieces(self, path, layout, threads=self.threads_for(threads), confidence=asked.confidence)
 
     @on_snapshot
     def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare predictions with a treebank."""
-        from lols.tasks.parsing.show import ParserScores
+        from lols.tasks.parsing.scores import ParserScores
 
         columns, asked = self.asked("evaluate", options)
         data, _, seconds = read_treebanks([path], None, columns)
@@ -78,14 +81,14 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
     @on_snapshot
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show how a sentence is parsed: the tree, and every action with its stack, its buffer and its deviations."""
+        from lols.tasks.explain import ExampleReport
         from lols.tasks.parsing.explain import explain_parse, read_tree
-        from lols.tasks.parsing.show import ParserReport
 
         columns, asked = self.asked("explain", options)
         parser = self.taught_by(asked.reference)
         corpus, tree, count = read_tree(parser, path, number, columns)
         parse = explain_parse(parser, corpus, tree, roll_out=asked.roll_out, beta=asked.beta)
-        return ParserReport(self.named, path, VERBS.one, number, count, parse, asked).written()
+        return ExampleReport(self.named, path, VERBS.one, number, count, parse, asked.top, asked.html).written()
 
     def inspected(self, values: dict[str, Any], asked: LabelOptions) -> VerbReport:
         """A report on a model file, with the features that speak for each action."""
@@ -132,7 +135,7 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
         made.prepare()
 
 
-def sample_of(parsing: FileVerbs, path: str, options: Mapping[str, Any]) -> Treebank:
+def sample_of(parsing: BaseEstimator, path: str, options: Mapping[str, Any]) -> Treebank:
     """The treebank to calibrate a parser or a pipeline with."""
     if "relation" in options:
         raise ConfigurationError("--relation has no effect: confidence is in heads, not in relations; leave it out")

@@ -13,7 +13,6 @@ from lols.contract.sharing import on_snapshot
 from lols.contract.threads import Threads
 from lols.errors import LolsError
 from lols.io.conll import Sentences
-from lols.tasks.base import Estimator
 from lols.tasks.inspect import Inspection
 from lols.tasks.parsing.estimator import Parser
 from lols.tasks.parsing.files import Changes, changed_pieces, cut_columns, read_treebanks, tree_changes
@@ -27,17 +26,20 @@ from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
 from lols.tasks.tokens.verbs import SentenceVerbs
 from lols.tasks.verbs import Evaluation, VerbReport
 from lols.training.calibration import Judged, not_calibrated
+from lols.training.model import Model
 
 TAGGING = ("format", "header", "top", "reference", "roll_out", "beta", "html")  # what a tagger's explain takes
 
 
-class PipelineVerbs(SentenceVerbs, Estimator):
+class PipelineVerbs(SentenceVerbs):
     """The verbs of `Pipeline`."""
 
     VERBS = VERBS
     taggers_: dict[str, Tagger]
     parser_: Parser
     predict: Any
+    predict_columns: Any
+    evaluate_columns: Any
     judged_columns: Any
     _tagged: Any
     predict_confident: Any
@@ -51,6 +53,11 @@ class PipelineVerbs(SentenceVerbs, Estimator):
     def used_columns(self) -> list[str]:
         """The columns that are tagged."""
         return list(self.taggers_)
+
+    @property
+    def _fitted(self) -> Model:
+        """The model of the parser."""
+        return self.parser_._fitted
 
     def models(self) -> tuple[Any, ...]:
         """The models of all parts."""
@@ -96,7 +103,7 @@ class PipelineVerbs(SentenceVerbs, Estimator):
     @on_snapshot
     def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare tags and trees, predicted from words alone, with a treebank."""
-        from lols.tasks.parsing.show import ParserScores
+        from lols.tasks.parsing.scores import ParserScores
 
         columns, asked = self.asked("evaluate", options)
         data, _, seconds = read_treebanks([path], None, columns)
@@ -136,8 +143,8 @@ class PipelineVerbs(SentenceVerbs, Estimator):
         With the true `tree`, what each deviation would cost is shown, too. The report prints with `show(console)`, and
         draws in notebooks.
         """
+        from lols.tasks.explain import ExampleReport
         from lols.tasks.parsing.explain import explain_parse
-        from lols.tasks.parsing.show import ParserReport
 
         given = sentences_of(sentence, None)
         if len(given) != 1:
@@ -145,13 +152,13 @@ class PipelineVerbs(SentenceVerbs, Estimator):
         (one,) = given
         corpus = self._tagged(corpus_of([one.words]))
         parse = explain_parse(self.parser_, corpus, tree)
-        return ParserReport(self.named, "Python", VERBS.one, 1, None, parse, PipelineExplainOptions(top=top))
+        return ExampleReport(self.named, "Python", VERBS.one, 1, None, parse, PipelineExplainOptions(top=top).top)
 
     @on_snapshot
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show how a sentence is parsed, with the tags that the taggers give it; or how one column of it is tagged."""
+        from lols.tasks.explain import ExampleReport
         from lols.tasks.parsing.explain import explain_parse, read_tree
-        from lols.tasks.parsing.show import ParserReport
 
         columns, asked = self.asked("explain", options)
         if asked.part != "parser":
@@ -163,7 +170,7 @@ class PipelineVerbs(SentenceVerbs, Estimator):
         parser = self.parser_.taught_by(asked.reference)
         corpus, tree, count = read_tree(parser, path, number, replace(columns, use={}))
         parse = explain_parse(parser, self._tagged(corpus), tree, roll_out=asked.roll_out, beta=asked.beta)
-        return ParserReport(self.named, path, VERBS.one, number, count, parse, asked).written()
+        return ExampleReport(self.named, path, VERBS.one, number, count, parse, asked.top, asked.html).written()
 
     @classmethod
     def inspect_file(

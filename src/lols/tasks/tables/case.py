@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from lols.contract.examples import Examples
-from lols.tasks.case import Case, Naming, draw_examples, teacher_of
+from lols.tasks.case import Case, draw_examples, teacher_of
+from lols.tasks.problem import Naming
 from lols.tasks.tables.inspect import child_name
 from lols.tasks.tables.options import TableFiles
 from lols.tasks.tables.predicting import drawn_rows

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lols.engine.compile.kernel import kernel
-from lols.engine.compile.layout import readonly
 from lols.errors import ConfigurationError, LolsError, short
+from lols.kernels.kernel import kernel
+from lols.kernels.layout import readonly
 from lols.tasks.tables import meanings
 from lols.tasks.tables.meanings import NAMES, SECOND, absent, floats_of, kind_of, number_in, number_text, seconds_of
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lols.contract.hashing import mix
+from lols.kernels.hashing import mix
 from lols.tasks.tables.scan import ColumnScan, quantiles
 
 

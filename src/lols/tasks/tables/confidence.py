@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -12,7 +11,7 @@ from lols.contract.choosing import some
 from lols.contract.examples import Examples
 from lols.contract.sharing import exclusive, on_snapshot
 from lols.engines import ExampleFiles
-from lols.tasks.search import FOLDS, MANY, PARTS, Judges, SecondTraining
+from lols.tasks.estimator import FOLDS, MANY, PARTS, Judges, SecondTraining
 from lols.tasks.tables.model import StoredClassifier
 from lols.tasks.tables.predicting import drawn_rows
 from lols.tasks.tables.reading import costs_or_labels
@@ -22,9 +21,10 @@ from lols.tasks.tables.targets import Targets
 from lols.tasks.tables.task import ClassificationTask
 from lols.tasks.tables.trials import Trial
 from lols.training.algorithms import algorithm
-from lols.training.calibration import Judged, check_enough, fit_calibration, most_judged, not_calibrated
+from lols.training.calibration import Judged, check_enough, most_judged, not_calibrated
 from lols.training.confidence import StepScores
 from lols.training.model import Model
+from lols.training.sources import InPieces
 
 SHARE = 0.15  # of the work of `fit` that a calibration by default may add
 TOGETHER = 1 << 15  # rows whose costs are computed at a time
@@ -85,7 +85,7 @@ class ProbableClassifier(StoredClassifier):
         average of a short training lags behind.
         """
         count, passes = len(examples), int(self.chosen_["passes"])
-        if count < 2 or isinstance(examples, ExampleFiles):
+        if count < 2 or isinstance(examples, ExampleFiles | InPieces):
             return None
         parts, most = (min(FOLDS, count), FOLDS) if count < MANY else (PARTS, 1)
         learned, trials = count - count // parts, passes_in(self._trials, count)
@@ -104,13 +104,8 @@ class ProbableClassifier(StoredClassifier):
             own["algorithm"] = algorithm(chosen, returned="last")
         return SecondTraining(parts, 1, settled(self, own), learned if small else round(min(1.0, room) * learned))
 
-    def _calibrate_with_dev(self, task: ClassificationTask, dev: tuple[Rows, Targets]) -> None:
-        """Fit probabilities to dev rows, if that is wanted."""
-        if self.calibrate is not False:
-            self.model_.calibration = fit_calibration(_judged(task, self.model_, *dev), "dev data")
-
     @exclusive
-    def calibrate_with(self, X: Any, y: Any, costs: Any = None) -> Self:
+    def calibrate_with(self, X: Any, y: Any, costs: Any = None) -> Self:  # type: ignore[override]
         """Fit probabilities to labelled rows that training did not see; returns the classifier itself."""
         rows = self._rows(X)
         known = Targets(self.task_.classes, None, self.task_.matrix, None)
@@ -140,7 +135,7 @@ class ProbableClassifier(StoredClassifier):
         Probabilities are those of classes: see `predict_proba`.
         """
         rows = self._rows(X)
-        plain = dataclasses.replace(self._fitted, calibration=None)
+        plain = self._fitted.replaced(calibration=None)
         return plain.scores(self.task_.examples(rows)) if rows.rows else []
 
 

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.contract.examples import Items
-from lols.engine.compile.kernel import kernel
-from lols.engine.compile.layout import readonly
 from lols.errors import ConfigurationError
 from lols.io.strings import Texts, texts_of
+from lols.kernels.kernel import kernel
+from lols.kernels.layout import readonly
 from lols.tasks.tables.cells import Cells, NoNumber, as_texts
 from lols.tasks.tables.columns import ColumnCode, binned, column_code, curved, knot_id, scaled, scaled_id
 from lols.tasks.tables.meanings import MISSING, meaning, numbers_of, spellings

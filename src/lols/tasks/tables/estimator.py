@@ -13,9 +13,9 @@ from lols.contract.threads import Threads
 from lols.contract.whole_numbers import MOST
 from lols.errors import ConfigurationError, LolsError
 from lols.tasks.base import Variants, as_paths
-from lols.tasks.choice import Choice
+from lols.tasks.estimator import Estimator, Judges
+from lols.tasks.format import by_workers, never
 from lols.tasks.options import estimator
-from lols.tasks.search import SearchEstimator
 from lols.tasks.tables.confidence import ProbableClassifier, judges_of
 from lols.tasks.tables.fields import MEMORY, TableTraining
 from lols.tasks.tables.files import fit_files, table_notes
@@ -33,9 +33,8 @@ from lols.tasks.tables.stream import scorer
 from lols.tasks.tables.targets import Targets
 from lols.tasks.tables.task import ClassificationTask, Encoder
 from lols.tasks.tables.tree_of_labels import centres_of, make_tree
-from lols.tasks.tokens.own_files import by_workers
 from lols.tasks.verbs import Say, silent
-from lols.training.stream import Stream
+from lols.training.sources import InPieces
 from lols.training.trainer import Trainer
 
 TOGETHER = 1 << 15  # rows whose costs are computed at a time
@@ -80,13 +79,12 @@ class CostSensitiveClassifier(ProbableClassifier):
     DEV = "A labelled table on which the best pass is chosen."
     TRAINING = TableTraining
     WARMUP_ALL: ClassVar[Variants] = {"the paper's learner (csoaa)": {"learner": "csoaa"}}
-    RATE = 0.2  # like the bins chosen on random splits of KDD99
-    NEIGHBOURS = 8
+    PROBLEM = ClassificationTask
 
     # --- training ---
 
     @exclusive
-    def fit(
+    def fit(  # type: ignore[override]
         self, X: Any, y: Any = None, costs: Any = None, *, sample_weight: Any = None, dev: Any = None
     ) -> CostSensitiveClassifier:
         """Train from scratch.
@@ -177,7 +175,7 @@ class CostSensitiveClassifier(ProbableClassifier):
         return ClassificationTask(targets.classes, tree, encoder, matrix=targets.matrix, skill=self.skill)
 
     def _trainer(self, task: Any, examples: int | None = None) -> Trainer:
-        return SearchEstimator._trainer(settled(self, self.chosen_), task, examples)
+        return Estimator._trainer(settled(self, self.chosen_), task, examples)
 
     def batch_for(self, rows: int) -> int:
         """How many of `rows` rows see the same policy."""
@@ -208,7 +206,7 @@ class CostSensitiveClassifier(ProbableClassifier):
             self.settle(targets, None)
             encoder = self._encoder(table)
             task = self.make_task(encoder, self._encode(encoder, table), targets)
-            stream = Stream(self._trainer(task))
+            stream = self._trainer(task).stream()
         else:
             task = self.task_.with_classes(() if classes is None else list(classes))
             same = self._stream if task is self.task_ else None
@@ -282,26 +280,15 @@ class CostSensitiveClassifier(ProbableClassifier):
         return evaluate_files(self, source, costs_or_labels(source, layout), threads=threads)
 
     @exclusive
-    def set_fitted(
-        self,
-        task: ClassificationTask,
-        stream: Stream,
-        choice: Choice,
-        losses: list[float],
-        rows: int,
-        dev: tuple[Rows, Targets] | None,
-    ) -> None:
-        """Take over what training out of core has come to."""
-        self.task_, self._model = task, None
-        self.model_ = choice.best or stream.model()
-        self.model_.learning = stream.state()
-        self._stream = None
-        self.model_.about |= {"best_pass": choice.best_pass, "examples": rows}
-        self.model_.about |= {"passes": len(losses), "passes_done": len(losses)}
-        self.model_.report |= {"progressive_loss": losses, "dev": choice.history}
-        if dev is not None:
-            self._calibrate_with_dev(task, dev)
+    def fit_pieces(self, task: ClassificationTask, pieces: InPieces, dev: tuple[Rows, Targets] | None) -> None:
+        """Train on rows that are too many to be held."""
+        judges = Judges(never, None if dev is None else judges_of(task, dev[1], dev).dev)
+        try:
+            self._train(task, lambda: pieces, scorer(task, dev), judges)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{error}; or hold the table in memory, by more --memory") from None
         self.classes_ = np.array(task.classes)
+        self._stream = self._model = None
 
     # --- prediction ---
 
@@ -350,7 +337,7 @@ class CostSensitiveClassifier(ProbableClassifier):
         return float(np.average(right, weights=sample_weight))
 
     @on_snapshot
-    def evaluate(self, X: Any, y: Any, costs: Any = None) -> ClassScores:
+    def evaluate(self, X: Any, y: Any, costs: Any = None) -> ClassScores:  # type: ignore[override]
         """The average cost, the share of errors, and which classes were taken for which."""
         rows = self._rows(X)
         targets = self._targets(rows.rows, y, costs, Targets(self.task_.classes, None, self.task_.matrix, None))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from lols.engine.policy import in_role
 from lols.engine.table import lookup
 from lols.errors import LolsError
+from lols.tasks.explain import ExplainedDecision, Explanation, FollowedPath, Reason
 from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.inspect import FeatureNames, below, child_name, relative
 from lols.tasks.tables.options import TableFiles
@@ -24,58 +26,50 @@ from lols.tasks.tables.words import WORD, word_id
 if TYPE_CHECKING:
     from lols.io.tables import TableSource
 
-
-@dataclass(frozen=True)
-class Child:
-    """A child of a node: `predicted` is its cost as the model predicts it, `cost` that of the cheapest class below."""
-
-    name: str
-    classes: tuple[str, ...]
-    predicted: float
-    cost: float | None
-    taken: bool
+CHILDREN = 12  # of a node that are shown
+CELLS = 400  # characters of a row
 
 
-@dataclass(frozen=True)
-class Reason:
-    """A feature, and by how much it made the child that was taken seem cheaper than the others, on average."""
+@dataclass(frozen=True, kw_only=True)
+class ClassifiedRow(Explanation):
+    """The path of a row from the root to a class; the actions at a node are its children.
 
-    feature: str
-    push: float
+    The loss of a child is the cost of the cheapest class below, which is what the optimal teacher makes of it. A state
+    is the number of a node, and the classes below each child.
+    """
 
-
-@dataclass(frozen=True)
-class Turn:
-    """A decision at a node; the most important reasons come first, and there are none where they cannot be computed."""
-
-    node: int
-    children: tuple[Child, ...]
-    reasons: tuple[Reason, ...]
-
-    @property
-    def taken(self) -> Child:
-        """The child that was taken."""
-        return next(child for child in self.children if child.taken)
-
-    @property
-    def costly(self) -> bool:
-        """Whether another child is known to have been better."""
-        costs = [child.cost for child in self.children if child.cost is not None]
-        return self.taken.cost is not None and self.taken.cost > min(costs)
-
-
-@dataclass(frozen=True)
-class TreeWalk:
-    """The path from the root to a class; `cost` is what the prediction costs, if the truth is known."""
-
-    predicted: str
     true: str | None
-    cost: float | None
-    turns: tuple[Turn, ...]
+    place: str
+    shown: tuple[str, ...]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, as `--json` prints them."""
-        return asdict(self)
+    ACTION, RIGHT, LOSS = "child", "the one above the true class", "the cost of the cheapest class below"
+
+    def about(self, model: str) -> list[str]:
+        """The row, and what is right."""
+        text = ", ".join(self.shown)
+        row = f"{self.place}: {text if len(text) <= CELLS else text[: CELLS - 2] + ' …'}" if self.place else ""
+        if self.true is None:
+            return [row, f"predicted {self.output} by {model}"]
+        right = "which is right" if self.output == self.true else f"true {self.true}: a cost of {self.loss:g}"
+        return [row, f"predicted {self.output}, {right}; by {model}", *self.roll_out_text()]
+
+    def cells(self, decision: ExplainedDecision) -> dict[str, list[str]]:
+        """The node."""
+        return {"node": [str(decision.state["node"])]}
+
+    def old_values(self, top: int | None) -> dict[str, Any]:
+        """The decisions by other names, with the costs of the cheapest classes."""
+        turns = []
+        for each in self.decisions:
+            actions = {a.action: a for a in each.actions}
+            children = [
+                {"name": name, "classes": classes, "predicted": actions[name].predicted, "cost": actions[name].loss}
+                | {"taken": actions[name].taken}
+                for name, classes in each.state["classes"].items()
+            ]
+            reasons = [reason._asdict() for reason in each.reasons]
+            turns.append({"node": each.state["node"], "children": children, "reasons": reasons})
+        return {"predicted": self.output, "true": self.true, "cost": self.loss, "turns": turns}
 
 
 def explain_row(
@@ -86,50 +80,72 @@ def explain_row(
     costs: np.ndarray | None = None,
     words: Mapping[int, str] | None = None,
     top: int = 5,
-) -> TreeWalk:
+    place: str = "",
+    shown: Sequence[str] = (),
+) -> ClassifiedRow:
     """Follow a classifier with one encoded row; `true` is the number of its class, `costs` are those of all classes.
 
-    `words` are the names of features that only the row itself knows.
+    `words` are the names of features that only the row itself knows, `place` says where it is in a file, and `shown`
+    are its cells as they are printed.
 
     >>> from lols import CostSensitiveClassifier
     >>> X = [[colour, k] for k in range(9) for colour in ("red", "green", "blue")]
     >>> model = CostSensitiveClassifier(tree="order").fit(X, [colour[0] for colour, _ in X])
     >>> made = explain_row(model, model._rows([["red", 3]]), true=2, top=1)
-    >>> made.predicted, made.cost, [(turn.taken.classes, turn.reasons[0].feature) for turn in made.turns]
-    ('r', 0.0, [(('g', 'r'), 'x0 = red'), (('r',), 'x0 = red')])
+    >>> made.output, made.loss, [(each.taken.action, each.reasons[0].feature) for each in made.decisions]
+    ('r', 0.0, [('g | r (node 1)', 'x0 = red'), ('r', 'x0 = red')])
     """
     task: ClassificationTask = classifier.task_
     tree, policy = task.tree, classifier._fitted.policy
-    found = classifier._fitted.run(task.examples(rows), scores=True)
-    taken, predicted = found.actions(0).astype(np.int64).tolist(), found.costs(0)
-    label = int(task.labels_of(found.states)[0])
+    run = classifier._fitted.run(task.examples(rows), scores=True)
+    taken, label = run.actions(0).astype(np.int64), int(task.labels_of(run.states)[0])
     if costs is None and true is not None:
         costs = (1.0 - np.eye(tree.labels) if task.matrix is None else task.matrix)[true]
+    path = FollowedPath(taken, run.costs(0))
+    nodes = [0]
+    for action in taken.tolist():
+        nodes.append(int(tree.children[nodes[-1], action]))
+    if costs is not None:
+        losses = _cheapest(task, nodes[:-1], costs)
+        path = path._replace(losses=losses, costs=losses - losses.min(axis=1, keepdims=True), roll_out="reference")
     identities, values = _features(task, rows)
     names = FeatureNames(task.encoder)
     names.own |= words or {}
-    turns, node = [], 0
-    for step, action in enumerate(taken):
+    decisions = []
+    for step, (node, action) in enumerate(zip(nodes, taken.tolist(), strict=False)):
         legal = np.flatnonzero(tree.children[node] != NOTHING).tolist()
-        children = tuple(
-            Child(
-                child_name(task, node, a),
-                tuple(below(task, node, a)),
-                float(predicted[step, a]),
-                None if costs is None else float(costs[tree.order[tree.first[node, a] : tree.last[node, a]]].min()),
-                a == action,
-            )
-            for a in legal
-        )
         pushes = np.zeros(0)
         if not policy.thresholds and len(legal) > 1:
             pushes = -relative(_weights(policy, identities, values, node)[:, legal])[:, legal.index(action)]
         order = [k for k in np.argsort(-np.abs(pushes), kind="stable")[:top].tolist() if pushes[k] != 0.0]
         reasons = tuple(Reason(_named(names, int(identities[k]), float(values[k])), float(pushes[k])) for k in order)
-        turns.append(Turn(node, children, reasons))
-        node = int(tree.children[node, action])
-    truth = None if true is None else str(task.classes[true])
-    return TreeWalk(str(task.classes[label]), truth, None if costs is None else float(costs[label]), tuple(turns))
+        right = [a for a in legal if true is not None and str(task.classes[true]) in below(task, node, a)]
+        actions, reference = path.actions(step, partial(child_name, task, node), right), None
+        if path.costs is not None:
+            reference = child_name(task, node, int(path.costs[step].argmin()))
+        costly = path.costs is not None and bool(path.costs[step, action] > 0.0)
+        state = {"node": node, "classes": {child_name(task, node, a): below(task, node, a) for a in legal}}
+        decisions.append(ExplainedDecision(step + 1, state, actions, reference, costly, reasons))
+    return ClassifiedRow(
+        decisions=tuple(decisions),
+        output=str(task.classes[label]),
+        reference="optimal",
+        loss=None if costs is None else float(costs[label]),
+        roll_out=path.roll_out,
+        true=None if true is None else str(task.classes[true]),
+        place=place,
+        shown=tuple(shown),
+    )
+
+
+def _cheapest(task: ClassificationTask, nodes: Sequence[int], costs: np.ndarray) -> np.ndarray:
+    """The cost of the cheapest class below each child of some nodes; infinite where there is no child."""
+    tree = task.tree
+    least = np.full((len(nodes), tree.children.shape[1]), np.inf)
+    for k, node in enumerate(nodes):
+        for a in np.flatnonzero(tree.children[node] != NOTHING).tolist():
+            least[k, a] = costs[tree.order[tree.first[node, a] : tree.last[node, a]]].min()
+    return least
 
 
 def _features(task: ClassificationTask, rows: Rows) -> tuple[np.ndarray, np.ndarray]:

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 from lols.errors import ConfigurationError
 from lols.io.costs import read_cost_matrix, read_label_map
+from lols.tasks.estimator import Estimator
 from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, option, shared, values_of
-from lols.tasks.search import SearchEstimator
 from lols.tasks.tables.tree_of_labels import tree_of
 from lols.tasks.tables.weights import weights_of
 from lols.training.algorithms import Algorithm
@@ -65,7 +65,7 @@ class TableTraining:
 
 
 @estimator
-class ClassifierOptions(SearchEstimator):
+class ClassifierOptions(Estimator):
     """What a classifier can be told."""
 
     OF_DATA = (
@@ -82,7 +82,7 @@ class ClassifierOptions(SearchEstimator):
         "class_weight",
     )
 
-    algorithm: str | Algorithm = shared(SearchEstimator, "algorithm", default="auto")
+    algorithm: str | Algorithm = shared(Estimator, "algorithm", default="auto")
     batch_size: int | None = option(
         default=None,
         help="How many rows are classified with the same policy before it learns from them; by default a "
@@ -90,7 +90,7 @@ class ClassifierOptions(SearchEstimator):
         panel=LEARNING,
     )
     calibrate: bool | None = shared(
-        SearchEstimator,
+        Estimator,
         "calibrate",
         default=None,
         help="Whether probabilities are fitted: to the dev data where there are any; else to rows that are held out of "
@@ -211,7 +211,12 @@ class ClassifierOptions(SearchEstimator):
             values["classes"], values["cost_matrix"] = values["cost_matrix"]
         return cls(**values)
 
+    def _margin(self, problem: Any) -> str:
+        return self.margin
+
     def _without_effect(self, chosen: Algorithm) -> Iterator[tuple[str, str]]:
+        if self.learner != "hinge":
+            yield "margin", f"{self.learner} has no margin, only the hinge has"
         yield from super()._without_effect(chosen)
         if self.reference != "suboptimal":
             yield "skill", f"it is that of the suboptimal reference, and the reference is {self.reference}"

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 FORMS = {"bins": "in bins", "scaled": "scaled", "both": "in bins and scaled", "curve": "as curves"}
 MATTER = 8  # columns that matter most
+MOST = 24  # classes whose costs are shown as a table
+WIDEST = 60  # columns that are listed
 FAR = 2.5e11  # seconds: dates beyond the year 9999 are shown as numbers
 NAMED = 3  # classes below a child that are named
 
@@ -76,9 +78,7 @@ class ClassifierInspection(Inspection):
             yield "columns", f"{found['columns']:,} of a sparse matrix"
             return
         kinds = [column["kind"] for column in found["columns"]]
-        how = {"bins": "in bins", "scaled": "scaled", "both": "in bins and scaled", "curve": "as curves"}[
-            found["numeric"]
-        ]
+        how = FORMS[found["numeric"]]
         texts = f", {kinds.count('text')} of texts" if "text" in kinds else ""
         yield "columns", f"{kinds.count('number')} of numbers ({how}), {kinds.count('category')} of categories{texts}"
         most = sorted(found["importances"].items(), key=lambda pair: -pair[1])[:MATTER]
@@ -91,9 +91,30 @@ class ClassifierInspection(Inspection):
 
     def show_more(self, console: Console) -> None:
         """The tree, the costs and the columns."""
-        from lols.tasks.tables.show import show_tree_and_columns
+        from lols.tasks.show import NONE, plain_table, show_matrix, write
 
-        show_tree_and_columns(console, self.values)
+        found = self.values
+        write(console, "\ntree of classes: decisions by their number")
+        for line in drawn(found["tree"]):
+            write(console, "  " + line)
+        classes, matrix = found["classes"], found["cost_matrix"]
+        if matrix is not None and len(classes) <= MOST:
+            write(console)
+            cells = [[f"{cost:g}" if cost else NONE for cost in row] for row in matrix]
+            show_matrix(console, "cost: true \\ predicted", classes, cells)
+        if isinstance(found["columns"], int):
+            return
+        write(console)
+        table = plain_table("column", "holds", "background: no feature")
+        for column in found["columns"][:WIDEST]:
+            one, more = ("bin", "bins") if column["kind"] == "number" else ("category", "categories")
+            holds = f"{column['values']:,} {one if column['values'] == 1 else more}"
+            holds = "words" if column["kind"] == "text" else holds
+            often = (column["background"] or "").removeprefix(column["name"]).strip()
+            table.add_row(column["name"], holds, often)
+        write(console, table)
+        if len(found["columns"]) > WIDEST:
+            write(console, f"and {len(found['columns']) - WIDEST} more")
 
     def feature_heading(self) -> str:
         """What the lists of features are of."""
@@ -130,6 +151,32 @@ def _background(column: ColumnCode) -> str | None:
 
 
 # --- the tree ---
+
+
+def drawn(tree: Any) -> list[str]:
+    """A tree as indented lines; nodes are numbered as the model numbers them.
+
+    >>> print("\\n".join(drawn([["a", "b"], "c"])))
+    0
+    ├─ 1
+    │  ├─ a
+    │  └─ b
+    └─ c
+    """
+    numbers = iter(range(1 << 30))
+
+    def lines(part: Any) -> list[str]:
+        if not isinstance(part, list):
+            return [str(part)]
+        made = [str(next(numbers))]
+        for k, child in enumerate(part):
+            last = k == len(part) - 1
+            first, *rest = lines(child)
+            made.append(("└─ " if last else "├─ ") + first)
+            made += [("   " if last else "│  ") + line for line in rest]
+        return made
+
+    return lines(tree)
 
 
 def below(task: ClassificationTask, node: int, action: int) -> list[str]:

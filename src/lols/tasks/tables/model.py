@@ -75,7 +75,7 @@ class StoredClassifier(ClassifierVerbs):
             return self._importances
 
     @classmethod
-    def from_file(
+    def from_file(  # type: ignore[override]
         cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: Threads = None
     ) -> Self:
         """The classifier that a file's header and arrays describe."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lols.contract.examples import Items
-from lols.contract.hashing import mix
+from lols.kernels.hashing import mix
 
 KEPT = 1 << 16  # the most contributions of types, over all nodes, that are kept: more would not fit into the cache
 NOTHING_UNKNOWN = np.zeros(0, np.int64)

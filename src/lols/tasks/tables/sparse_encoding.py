@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from lols.contract.examples import Items
-from lols.contract.hashing import mix
 from lols.errors import LolsError
+from lols.kernels.hashing import mix
 from lols.tasks.tables.rows import Rows, items_of
 
 

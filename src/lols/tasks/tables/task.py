@@ -11,12 +11,13 @@ import numpy as np
 
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
-from lols.engine.compile.kernel import Kernel
-from lols.engine.compile.layout import Struct
 from lols.engine.policy import add_features, decode, types_of
 from lols.engine.structures import FrozenPolicy
 from lols.errors import ConfigurationError, shown
 from lols.io.costs import check_matrix
+from lols.kernels.kernel import Kernel
+from lols.kernels.layout import Struct
+from lols.tasks.problem import Defaults, Problem
 from lols.tasks.tables import space as label_tree
 from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.rows import Rows
@@ -28,7 +29,7 @@ HASHING = 1  # to be raised when features get other numbers: models trained befo
 Encoder = TableEncoder | SparseEncoder
 
 
-class ClassificationTask:
+class ClassificationTask(Problem):
     """What a classifier's search space is made of.
 
     Parameters
@@ -45,6 +46,9 @@ class ClassificationTask:
         How often the suboptimal teacher goes to the best child.
 
     """
+
+    DEFAULTS = Defaults(rate=0.2, neighbours=8)  # like the bins chosen on random splits of KDD99
+    DECISIONS = "classes"
 
     def __init__(
         self,
@@ -137,6 +141,14 @@ class ClassificationTask:
         if weights.size > 1:
             made -= made.min(axis=1, keepdims=True)
         return made[:, self.tree.leaf_of]
+
+    def examples_of(self, data: Any, *, truth: bool = True) -> Examples:
+        """Rows with or without what is right."""
+        return self.examples(*data)
+
+    def judged(self, model: Any, examples: Examples, data: Any, chosen: np.ndarray | None = None) -> Any:
+        """See `lols.tasks.tables.confidence`."""
+        raise NotImplementedError
 
     # --- files ---
 

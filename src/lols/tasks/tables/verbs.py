@@ -56,7 +56,7 @@ class ClassifierVerbs(ClassifierRows):
         self, path: str, out: BinaryIO, *, output: str = "-", threads: Threads = None, say: Say = silent, **options: Any
     ) -> dict[str, Any]:
         """Write a table with the predicted classes; its format and all other cells stay as they are."""
-        from lols.tasks.tables.show import unknown_text
+        from lols.tasks.tables.scores import unknown_text
         from lols.tasks.tables.write import check_format, table_writer
 
         if options.get("cost_columns") is not None:
@@ -90,7 +90,7 @@ class ClassifierVerbs(ClassifierRows):
     @on_snapshot
     def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare predictions with a labelled table, in constant memory; threads share its pieces."""
-        from lols.tasks.tables.show import ClassifierScores
+        from lols.tasks.tables.scores import ClassifierScores
 
         layout, asked = self.asked("evaluate", options)
         if asked.plot is not None:
@@ -119,8 +119,8 @@ class ClassifierVerbs(ClassifierRows):
     @on_snapshot
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show how a row is led down the tree of classes, and which of its values mattered."""
-        from lols.tasks.tables.explain import explain_row, read_row, words_in
-        from lols.tasks.tables.show import ClassifierReport
+        from lols.tasks.explain import ExampleReport
+        from lols.tasks.tables.explain import CHILDREN, explain_row, read_row, words_in
 
         if number < 1:
             raise ConfigurationError(f"--row is {number}: rows are counted from 1")
@@ -133,10 +133,11 @@ class ClassifierVerbs(ClassifierRows):
         true = int(piece.labels[0]) if piece.labels is not None and piece.labels.size else None
         costs = None if piece.costs is None else piece.costs[0]
         words = words_in(table_encoder(self), piece)
-        walk = explain_row(self, rows, true, costs=costs, words=words, top=asked.top)
+        how: Any = {"costs": costs, "words": words, "top": asked.top}
         cells = [f"{name}={column.text(0)}" for name, column in piece.columns.items()]
         place = source.place(number - 1).removeprefix(f"{path}, ")
-        return ClassifierReport(self.named, path, VERBS.one, number, None, walk, cells, place)
+        explanation = explain_row(self, rows, true, **how, place=place, shown=cells)
+        return ExampleReport(self.named, path, VERBS.one, number, None, explanation, CHILDREN)
 
     def inspected(self, values: dict[str, Any], asked: ClassifierInspectOptions) -> VerbReport:
         """A report on a model file, with the features that speak for each child of a node."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lols.contract.hashing import mix
 from lols.contract.texts import text as hashed
+from lols.kernels.hashing import mix
 from lols.tasks.tables.cells import Cells, as_texts
 from lols.tasks.tables.meanings import MISSING
 

@@ -2,42 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from lols.contract.choosing import runs
-from lols.contract.examples import Examples
 from lols.contract.sharing import exclusive, on_snapshot
-from lols.errors import ConfigurationError, LolsError
+from lols.datasets.worlds import tagging_data
+from lols.engine.drivers.predictions import Predictions
+from lols.errors import ConfigurationError
+from lols.io import conll
+from lols.io.strings import Texts, intern
 from lols.tasks.base import Variants
+from lols.tasks.case import Case
 from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, option
-from lols.tasks.search import Judges
 from lols.tasks.tagging.clusters import read_clusters, with_clusters
-from lols.tasks.tagging.files import read_files, tagged
-from lols.tasks.tagging.held_out import HeldOut, judged_tags
-from lols.tasks.tagging.options import FileColumns
-from lols.tasks.tagging.outside import fit_outside, outside_words, raised
-from lols.tasks.tagging.own_files import fit_own_files
-from lols.tasks.tagging.prediction import Sentence, TaggerPrediction
+from lols.tasks.tagging.data import Tagged, TagScan
+from lols.tasks.tagging.files import TaggedFile, TaggedFormat
+from lols.tasks.tagging.options import VERBS, FileColumns, UnseenOptions
+from lols.tasks.tagging.outside import fit_outside, raised
 from lols.tasks.tagging.scores import TagScores, score_tags
-from lols.tasks.tagging.spans import detect_scheme, detect_scheme_columns
-from lols.tasks.tagging.task import SCHEMES, TaggingTask
-from lols.tasks.tokens.corpus import Corpus, sentence_counts
-from lols.tasks.tokens.input import check_lengths, checked_labels, known_numbers, numbered, string_tensors, strings_of
-from lols.tasks.tokens.own_files import by_workers
-from lols.tasks.verbs import Say
-from lols.training.calibration import Judged, check_enough
-from lols.training.clock import Clock
+from lols.tasks.tagging.session import Session
+from lols.tasks.tagging.spans import detect_scheme
+from lols.tasks.tagging.task import TaggingTask
+from lols.tasks.tokens.corpus import WORD, Corpus
+from lols.tasks.tokens.estimator import TokenOptions, check_words
+from lols.tasks.tokens.input import checked_labels, cut, numbered, string_tensors, strings_of
+from lols.tasks.tokens.options import LabelOptions
+from lols.tasks.verbs import VerbReport
+from lols.training.calibration import Calibration, Judged
 from lols.training.model import Model
-from lols.training.stream import Stream
 
-RARE = 0.5  # of the words are in no span: from there on spans are rare
+Sentence = Sequence[str] | Sequence[Mapping[str, Any]]
+TEMPERATURE = 0.5  # of shares that no held-out data have calibrated
+TWO_WORDS = b"1\ta\t_\tX\t_\t_\t0\t_\t_\t_\n2\tb\t_\tX\t_\t_\t0\t_\t_\t_\n\n"
 
 
 @estimator
-class Tagger(TaggerPrediction):
+class Tagger(TokenOptions):
     """A greedy tagger, trained by learning to search.
 
     A sentence is a list of strings, or of dictionaries: their strings are columns that templates can name (`word` has
@@ -60,12 +63,15 @@ class Tagger(TaggerPrediction):
 
     `lols train tagger en-train.conllu --dev en-dev.conllu --column xpos -o pos.lols`
     """
-    Task = TaggingTask
+    VERBS = VERBS
+    PROBLEM = TaggingTask
+    STORED = (
+        *("labels", "scheme", "inner_scheme", "direction", "loss", "templates", "columns", "files", "fingerprint"),
+        "temperature",
+    )
     OF_DATA = ("templates", "more_templates", "clusters")
     WARMUP: ClassVar[Variants] = {"training and prediction": {}, "the paper's learner (csoaa)": {"learner": "csoaa"}}
     WARMUP_ALL: ClassVar[Variants] = {"spans with loss hamming": {"loss": "hamming", "scheme": "bio"}}
-    UNIT = "tokens"
-    RATE = 0.06  # chosen on the last tenth of the WSJ sample and on EWT's dev part
 
     clusters: Mapping[str, str] | None = option(
         default=None,
@@ -105,184 +111,76 @@ class Tagger(TaggerPrediction):
         panel=LEARNING,
     )
 
+    task_: TaggingTask = field(init=False)
+    outside_cost_ = 0.0  # how much more O costs than was learned
+    _tokens = 0  # that were learned from
+    _stored_temperature = TEMPERATURE  # of files without a calibration
+
+    # --- data ---
+
+    def _corpus(self, X: Sequence[Sentence]) -> Corpus:
+        return with_clusters(super()._corpus(X), self.clusters)
+
+    def _data(self, X: Sequence[Sentence], y: Sequence[Sequence[str]] | None = None) -> Tagged:
+        corpus = self._corpus(X)
+        return Tagged(corpus) if y is None else Tagged(corpus, *numbered(checked_labels(X, y)))
+
+    def _columns(self, corpus: Corpus, labels: Any = None) -> Tagged:
+        """Columns as data: `labels` are strings, or numbers and the strings that they number."""
+        corpus = with_clusters(corpus, self.clusters)
+        return Tagged(corpus) if labels is None else Tagged(corpus, *numbered(labels))
+
+    def _format(self, layout: FileColumns, **training: Any) -> TaggedFormat:
+        return TaggedFormat(layout, self.clusters)
+
+    @property
+    def file_columns(self) -> FileColumns:
+        """Where things are in files like those of training."""
+        found: FileColumns = vars(self).get("columns_") or FileColumns(label="upos", use={})
+        return found
+
+    def _read(self, path: str, layout: FileColumns, asked: Any) -> TaggedFile:
+        data = super()._read(path, layout, asked)
+        data.layout.check(data.files[0])
+        if isinstance(asked, UnseenOptions) and asked.unseen == "error":
+            data.check_known(self.task_, "count such labels as wrong with --unseen wrong")
+        return data
+
     # --- training ---
 
     @exclusive
-    def fit(
-        self,
-        X: Sequence[Sentence],
-        y: Sequence[Sequence[str]],
-        *,
-        dev: tuple[Sequence[Sentence], Sequence[Sequence[str]]] | None = None,
-    ) -> Tagger:
-        """Train from scratch. With `dev` sentences and tags, the pass that tags them best is kept.
+    def fit_columns(self, corpus: Corpus, labels: Any, *, dev: Any = None, **fitting: Any) -> Self:
+        """Train on columns: `labels` are strings, or numbers and the strings that they number; `dev` likewise."""
+        held = None if dev is None else self._columns(*dev)
+        return self._fit(self._columns(corpus, labels), held, **fitting)
 
-        For spans, `outside_cost_` is then how much more O costs than was learned, for the best F1 of these sentences.
-        """
-        corpus, strings = self._corpus(X), checked_labels(X, y)
-        check_lengths(corpus.offsets)
-        held = None if dev is None else (self._corpus(dev[0]), checked_labels(*dev))
-        return self.fit_columns(corpus, strings, dev=held)
+    def _proposed_for(self, data: Tagged, classes: Sequence[str] | None) -> TaggingTask:
+        if classes is None:
+            raise ConfigurationError("the first call of partial_fit needs classes: all tags that there can be")
+        self.outside_cost_ = 0.0
+        scan = replace(data.scan(stream=True), names=list(classes), scheme=detect_scheme(classes))
+        return TaggingTask.propose(scan, self)
 
-    @exclusive
-    def fit_columns(
-        self,
-        corpus: Corpus,
-        labels: Sequence[str] | tuple[np.ndarray, Sequence[str]],
-        *,
-        dev: Any = None,
-        **fitting: Any,
-    ) -> Tagger:
-        """Train on columns: `labels` are strings, or numbers and the strings that they number."""
-        corpus = with_clusters(corpus, self.clusters)
-        numbers, names = numbered(labels)
-        goes_on = self._goes_on()
-        task = self.task_.with_labels(names).grown_by(corpus) if goes_on else self._task(corpus, numbers, names)
-        if goes_on:
-            fitting |= {"goes_on": True, "places": np.arange(len(self.task_.inner_labels))}
-        held = None if dev is None else HeldOut(task, *self._held_corpus(task, *dev))
-        gold = task.number(names)[numbers]
-
-        def judge(model: Model, part: Examples, chosen: np.ndarray) -> Judged:
-            at, offsets = runs(corpus.offsets, chosen)
-            return judged_tags(task, model, part, offsets, gold[at])
-
-        judges = Judges(judge, None if held is None else held.judged)
-        self._train(task, lambda: task.examples(corpus, gold), held, judges, **fitting)
-        self._stream = self._model = None
-        self._finish(corpus, numbers, anew=not goes_on)
-        return self
-
-    def fit_read(self, paths: list[str], dev: str | None, layout: FileColumns, say: Say, **fitting: Any) -> Self:
-        """Train on labelled files."""
-        clock = Clock()
-        if by_workers(self, paths, dev):
-            return fit_own_files(self, paths, layout, dev, say, **fitting)
-        files, places = read_files(paths, layout)
-        dev_files = read_files([dev], places)[0] if dev else None
-        reading = clock.working()
-        data = tagged(files, places)
-        data.check_labels()
-        data.check_text()
-        held = tagged(dev_files, places) if dev_files else None
-        say(data.summary())
-        if held is not None:
-            held.check_labels()
-            unseen = sorted(set(held.names) - set(data.names))
-            if unseen:
-                say(f"labels of the dev file that training never sees, counted as wrong: {', '.join(unseen)}")
-        self.columns_ = places
-        dev_data = None if held is None else (held.corpus, held.labels)
-        self.fit_columns(data.corpus, data.labels, dev=dev_data, **fitting)
-        facts = {"labels": len(self.task_.labels), "scheme": self.task_.scheme}
-        self.training_facts_ = sentence_counts(data.corpus) | facts | {"seconds_reading": reading}
-        return self
-
-    @exclusive
-    def partial_fit(
-        self, X: Sequence[Sentence], y: Sequence[Sequence[str]], classes: Sequence[str] | None = None
-    ) -> Tagger:
-        """Learn from the next sentences of a stream, in the given order.
-
-        The first call needs `classes`, all tags that there can be; those that a later call adds are learned from then
-        on. Over the whole data, this is `fit` with one pass and `shuffle=False`, bit for bit, however the data is cut.
-        A loaded tagger goes on from the learner's state if its file has it, else from the weights. A network learns
-        from each call at once, so that its weights depend on how the data is cut. The default loss of a stream is
-        hamming, that of `fit` depends on how rare spans are: name one where the two are to agree.
-        """
-        corpus, strings = self._corpus(X), checked_labels(X, y)
-        if len(X):
-            check_lengths(corpus.offsets)
-        task: Any = getattr(self, "task_", None)
-        stream: Any = self._stream
-        if task is None:
-            if classes is None:
-                raise ConfigurationError("the first call of partial_fit needs classes: all tags that there can be")
-            scheme = detect_scheme(classes) if self.scheme == "auto" else self.scheme
-            task = self._new_task(corpus, classes, scheme)
-            stream = Stream(self._trainer(task)) if self.policy == "linear" else None
-            self.outside_cost_ = 0.0
-        elif self.policy == "neural":
-            task = task.with_labels([] if classes is None else list(classes))
-        elif stream is None or classes is not None:
-            wider = task.with_labels([] if classes is None else list(classes))
-            if stream is None or wider is not task:
-                stream = self._opened(wider, np.arange(len(task.inner_labels)))
-            task = wider
-        if self.policy == "neural":
-            task, stream = self._learned_on(task, corpus)
-        if corpus.tokens:
-            numbers, names = numbered(strings)
-            stream.learn(task.examples(corpus, known_numbers(task, names)[numbers]))
-        self.task_, self._stream, self._model = task, stream, None
-        self._finish(corpus, None)
-        return self
-
-    @exclusive
-    def stop_learning(self) -> Tagger:
-        """Let go of what only further learning needs: with many tags, that is most of the memory."""
-        self._check_fitted()
-        self.model_ = self._fitted
-        self._stream = self.model_.learning = None
-        return self
-
-    # --- scores ---
-
-    def score(self, X: Sequence[Sentence], y: Sequence[Sequence[str]]) -> float:
-        """The share of right tags."""
-        return self.evaluate(X, y).accuracy
-
-    @on_snapshot
-    def evaluate(self, X: Sequence[Sentence], y: Sequence[Sequence[str]]) -> TagScores:
-        """Accuracy, also of words not seen in training, and for spans precision, recall and F1 as conlleval counts."""
-        return self.evaluate_columns(self._corpus(X), checked_labels(X, y))
-
-    @on_snapshot
-    def evaluate_columns(self, corpus: Corpus, labels: Any) -> TagScores:
-        """The same on columns; labels that training never saw count as wrong."""
-        predicted, sure = self._predicted(corpus)
-        return score_tags(self.task_, corpus, *numbered(labels), predicted, self.vocabulary_, sure)
-
-    def _judged_on(self, X: Sequence[Sentence], y: Sequence[Sequence[str]]) -> dict[str, Judged]:
-        return {"tags": self.judged_columns(self._corpus(X), checked_labels(X, y))}
-
-    @on_snapshot
-    def judged_columns(self, corpus: Corpus, labels: Any) -> Judged:
-        """Which tags of labelled columns are right; labels that training never saw are not."""
-        check_enough(corpus.tokens)
-        return HeldOut(self.task_, *self._held_corpus(self.task_, corpus, labels)).judged(self._fitted)
+    def _note(self, scan: TagScan, *, anew: bool, stream: bool = False) -> None:
+        self.note_values(scan.strings, anew=anew)
+        self.fingerprint_ = scan.fingerprint
+        self._tokens = scan.tokens + (self._tokens if stream else 0)
+        if not stream:
+            self.model_.about["tokens"] = scan.tokens
 
     def _about_data(self) -> dict[str, Any]:
         return {"tokens": self._tokens}
 
-    def more_facts(self) -> dict[str, Any]:
-        """The temperature of confidences, and what O costs."""
-        return {"temperature": self.temperature_} | ({"outside_cost": self.outside_cost_} if self.outside_cost_ else {})
+    def _facts(self) -> dict[str, Any]:
+        return {"labels": len(self.task_.labels), "scheme": self.task_.scheme}
 
-    def stored_strings(self) -> dict[str, np.ndarray]:
-        """The strings of all columns, and the clusters."""
-        tensors = super().stored_strings()
-        if self.clusters is not None:
-            tensors |= string_tensors("clustered", list(self.clusters))
-            tensors |= string_tensors("clusters", list(self.clusters.values()))
-        return tensors
-
-    def restore(self, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
-        """Take over what else a model file has."""
-        if not 0.0 < float(task["temperature"]) < float("inf"):
-            raise ValueError("the temperature is not positive")
-        self._stored_temperature = float(task["temperature"])  # of files without a calibration
-        self.outside_cost_ = float(task.get("outside_cost", 0.0))
-        if not np.isfinite(self.outside_cost_):
-            raise ValueError("what O costs is not a number")
-        if "task.clusters" in tensors:
-            words, clusters = strings_of("clustered", tensors), strings_of("clusters", tensors)
-            self.clusters = dict(zip(words, clusters, strict=True))
-        self._stream = self._model = None
+    def _margin(self, problem: Any) -> str:
+        """With a unit margin, only the order of costs matters, and both losses want the same label first."""
+        return "weighted" if problem.loss == "f1" else "unit"
 
     # --- what O costs ---
 
-    def _tune(self, held: HeldOut | None, goes_on: bool) -> None:
+    def _tune(self, held: Any, goes_on: bool) -> None:
         """Let O cost what serves the F1 of the dev data; without any, what it cost before if learning went on."""
         if held is None:
             self.outside_cost_ = self.outside_cost_ if goes_on else 0.0
@@ -294,72 +192,208 @@ class Tagger(TaggerPrediction):
         self.model_ = self._tuned(self.model_)
 
     def _tuned(self, model: Model) -> Model:
-        return raised(model, self.task_, getattr(self, "outside_cost_", 0.0))
+        return raised(model, self.task_, self.outside_cost_)
 
     def _as_learned(self) -> Model:
         return raised(self._fitted, self.task_, -self.outside_cost_)
 
-    # --- helpers ---
+    # --- prediction ---
 
-    def _margin(self, task: TaggingTask) -> str:
-        """With a unit margin, only the order of costs matters, and both losses want the same label first."""
-        return "weighted" if task.loss == "f1" else "unit"
+    @on_snapshot
+    def predict_columns(self, corpus: Corpus) -> np.ndarray:
+        """The numbers of the labels of all words (into `classes_`)."""
+        numbers: np.ndarray = self._predicted(self._columns(corpus))[0]
+        return numbers
 
-    def _corpus(self, X: Sequence[Sentence]) -> Corpus:
-        return with_clusters(super()._corpus(X), self.clusters)
+    @on_snapshot
+    def predict_confident(self, corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers of the labels of all words, and how likely each is to be right."""
+        return self._predicted(self._columns(corpus), confidence=True)
 
-    def _task(self, corpus: Corpus, numbers: np.ndarray, names: Sequence[str]) -> TaggingTask:
-        scheme = self.scheme
-        if scheme == "auto":
-            scheme = detect_scheme_columns(numbers, corpus.offsets, names)
-        return self._new_task(corpus, names, scheme, outside_words(numbers, names) / max(numbers.size, 1))
+    @on_snapshot
+    def session(self) -> Session:
+        """Tag a data set piece by piece, in columns, without doing again what was done for the pieces before."""
+        self._check_fitted()
+        return Session(self.task_, self._fitted, self.clusters)
 
-    def _new_task(self, corpus: Corpus, names: Sequence[str], scheme: str | None, outside: float = 0.0) -> TaggingTask:
-        options = self._task_options(tuple(corpus.columns), scheme, outside)
-        if self.policy == "neural":
-            neural: TaggingTask = self.neural_class()(
-                sorted(set(names)), **options, vocabulary=self.network_vocabulary(corpus)
-            )
-            return neural
-        return TaggingTask(sorted(set(names)), **options)
+    def _session(self) -> Callable[[Any, bool], tuple[Any, Any]]:
+        return self.session().predicted
 
-    @classmethod
-    def neural_class(cls) -> Any:
-        """The class of the task of a neural policy."""
-        from lols.tasks.tagging.neural import NeuralTaggingTask
+    @on_snapshot
+    def predict_costs(self, X: Sequence[Sentence]) -> list[np.ndarray]:
+        """Predicted costs `[word, label]` of each sentence, infinite for illegal ones; the least was taken.
 
-        return NeuralTaggingTask
-
-    def _task_options(self, columns: tuple[str, ...], scheme: str | None, outside: float) -> dict[str, Any]:
-        """How the task is made; `outside` is the share of the words that are in no span."""
-        if scheme is not None and scheme not in SCHEMES:
-            raise ConfigurationError(f"unknown scheme '{scheme}': choose auto, {', '.join(SCHEMES)}, or None")
-        inner = self.inner_scheme
-        if inner == "auto":
-            inner = None
-        direction = self.direction
-        if direction == "auto":
-            direction = "forward" if scheme is None else "backward"
-        loss = self.loss
-        if loss == "auto":
-            learns = (self.policy, self.learner) == ("linear", "hinge")
-            loss = "f1" if scheme is not None and learns and outside > RARE else "hamming"
-        named = {"scheme": scheme, "inner_scheme": inner, "direction": direction, "loss": loss}
-        return {"columns": columns, **self.template_lines(), **named}
-
-    def _held_corpus(self, task: TaggingTask, corpus: Corpus, labels: Any) -> tuple[Corpus, np.ndarray]:
+        Columns are `classes_`. For spans a cost is that of the cheapest decision with which the word would have this
+        label, if all other decisions stayed as they are.
+        """
+        corpus = self._corpus(X)
         if corpus.tokens == 0:
-            raise LolsError("there are no dev sentences to choose on: give some, or no dev data")
-        numbers, names = numbered(labels)
-        return with_clusters(corpus, self.clusters), task.number(names)[numbers]
+            return [np.zeros((0, len(self.task_.labels)), np.float32) for _ in X]
+        run = self._scored(corpus)
+        return cut(self.task_.label_costs(run.all_costs(), run.all_actions(), corpus.offsets), corpus.offsets)
 
-    def _finish(self, corpus: Corpus, numbers: np.ndarray | None, *, anew: bool = False) -> None:
-        """Note what else the model file holds."""
-        self.note_strings(corpus, anew=anew)
-        if numbers is None:
-            self._tokens = getattr(self, "_tokens", 0) + corpus.tokens
-            self.fingerprint_ = ""
-        else:
-            self._tokens = corpus.tokens
-            self.fingerprint_ = corpus.fingerprint(numbers)
-            self.model_.about["tokens"] = corpus.tokens
+    @on_snapshot
+    def predict_confidence(self, X: Sequence[Sentence]) -> list[np.ndarray]:
+        """How sure the tagger is of each tag, between 0 and 1.
+
+        If the tagger is calibrated, this is the probability that the tag is right. Otherwise it is the tag's share in a
+        softmax of the costs with a temperature of 0.5, which only says of which of two tags the tagger is surer.
+        """
+        self._check_fitted()
+        if self._fitted.calibration is not None:
+            return list(self.predict(X, confidence=True)[1])
+        corpus = self._corpus(X)
+        if corpus.tokens == 0:
+            return [np.zeros(0) for _ in X]
+        shares = Calibration(self.temperature_).shares(self._scored(corpus).all_costs())
+        return cut(self.task_.in_order(shares.max(axis=1), corpus.offsets), corpus.offsets)
+
+    def _scored(self, corpus: Corpus) -> Predictions:
+        """Predictions with all costs."""
+        self._check_fitted()
+        return self._fitted.run(self.task_.examples(corpus), scores=True)
+
+    @on_snapshot
+    def predict_kbest(
+        self, X: Sequence[Sentence], k: int = 5, width: int | None = None
+    ) -> list[list[tuple[list[str], float]]]:
+        """The `k` best taggings of each sentence with their scores, best first, by a beam search.
+
+        A score is how much the tags together seem to cost more than the cheapest choices on their way: 0 is the best.
+        """
+        from lols.engine.beam import beam_search
+
+        if k < 1:
+            raise ConfigurationError(f"k is {k}; it must be at least 1")
+        corpus = self._corpus(X)
+        self._check_fitted()
+        if corpus.tokens == 0:
+            return [[([], 0.0)] for _ in X]
+        beams = beam_search(self._fitted, self.task_.examples(corpus), width=width or k, best=k)
+
+        def tags(actions: np.ndarray) -> list[str]:
+            whole = np.array([0, actions.size], np.int64)
+            return self.task_.named(self.task_.labels_of(actions.astype(np.int64), whole))
+
+        return [
+            [(tags(a), score) for a, score in zip(beams.actions(i), beams.scores(i).tolist(), strict=True)]
+            for i in range(len(X))
+        ]
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The tags, in the order of their numbers."""
+        self._check_fitted()
+        return np.array(self.task_.labels, dtype=object)
+
+    @property
+    def temperature_(self) -> float:
+        """What costs are divided by before a softmax turns them into shares: fitted if the tagger is calibrated."""
+        calibration = self._fitted.calibration
+        return float(self._stored_temperature) if calibration is None else calibration.temperature
+
+    @property
+    def action_labels_(self) -> list[str]:
+        """What the tagger decides between, and the columns of `scores`: the tags, or for spans the tagger's own labels.
+
+        Those are of the inner scheme, in the direction of tagging: from the end, a span "begins" with its last word.
+        """
+        self._check_fitted()
+        return list(self.task_.inner_labels)
+
+    # --- scores ---
+
+    def score(self, X: Sequence[Sentence], y: Sequence[Sequence[str]]) -> float:
+        """The share of right tags."""
+        return self.evaluate(X, y).accuracy
+
+    @on_snapshot
+    def evaluate_columns(self, corpus: Corpus, labels: Any) -> TagScores:
+        """The scores on columns; labels that training never saw count as wrong."""
+        self._check_fitted()
+        return self._evaluated(self._columns(corpus, labels), None)
+
+    def _evaluated(self, data: Tagged, asked: Any) -> TagScores:
+        """Accuracy, also of words not seen in training, and for spans precision, recall and F1 as conlleval counts."""
+        check_words(data.corpus)
+        predicted, sure = self._predicted(data, self._knows_confidence())
+        return score_tags(self.task_, data.corpus, *data.labels, predicted, self.vocabulary_, sure)
+
+    @on_snapshot
+    def judged_columns(self, corpus: Corpus, labels: Any) -> Judged:
+        """Which tags of labelled columns are right; labels that training never saw are not."""
+        return self._judged(self._columns(corpus, labels))["tags"]
+
+    # --- reports ---
+
+    @on_snapshot
+    def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
+        """Show how a sentence is tagged: the labels, the one-step deviations, and what each would have cost."""
+        from lols.tasks.explain import ExampleReport
+        from lols.tasks.tagging.explain import explain_sentence, read_sentence
+
+        columns, asked = self.asked("explain", options)
+        tagger = self.taught_by(asked.reference)
+        corpus, labels, count = read_sentence(tagger, path, number, columns)
+        explanation = explain_sentence(tagger, corpus, labels, roll_out=asked.roll_out, beta=asked.beta)
+        return ExampleReport(self.named, path, VERBS.one, number, count, explanation, asked.top, asked.html).written()
+
+    def inspected(self, values: dict[str, Any], asked: LabelOptions) -> VerbReport:
+        """A report on a model file, with the features that speak for each label."""
+        if not self.is_linear:
+            return super().inspected(values, asked)
+        from lols.tasks.tagging.inspect import inspect_tagger
+
+        return inspect_tagger(self, values, asked)
+
+    def _case(self, data: Tagged, reference: str | None, limit: int | None, seed: int) -> Case:
+        data.check_known(self.task_)
+        return super()._case(data, reference, limit, seed)
+
+    # --- compilation ---
+
+    def prepare(self) -> None:
+        """Tag two words, and write them."""
+        super().prepare()
+        sentences = conll.parse(TWO_WORDS, ["form", "upos"], format="conllu")
+        words = intern(Texts(sentences.buffer, sentences.begin[0], sentences.end[0]))
+        columns = {name: words for name in self.task_.layout.columns} | {WORD: words}
+        numbers = self.predict_columns(Corpus(columns, sentences.offsets))
+        conll.replace(sentences, "upos", self.task_.labels, numbers)
+
+    def rehearse(self) -> None:
+        """Train on a few sentences, with plain tags or with spans as the options say, and predict."""
+        data = tagging_data(8)  # kernels are compiled for types, so a few sentences do
+        words = [[f"w{n}" for n in sentence["words"]] for sentence in data]
+        plain = [[f"T{n:02}" for n in sentence["tags"]] for sentence in data]
+        begin = {"iob1": "I", "bilou": "U", "bioes": "S"}.get(str(self.scheme), "B")  # of a span of one word
+        spans = [[f"{begin}-{n % 2}" for n in sentence["tags"]] for sentence in data]
+        kinds = {None: (plain,), "auto": (plain, spans)}.get(self.scheme, (spans,))
+        for tags in (spans,) if self.loss == "f1" else kinds:
+            self.fit(words, tags, dev=(words, tags)).evaluate(words, tags)
+            self.prepare()
+
+    # --- model files ---
+
+    def _more_contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """The temperature of confidences, what O costs, and the clusters."""
+        facts, tensors = super()._more_contents()
+        facts |= {"temperature": self.temperature_} | (
+            {"outside_cost": self.outside_cost_} if self.outside_cost_ else {}
+        )
+        if self.clusters is not None:
+            tensors |= string_tensors("clustered", list(self.clusters))
+            tensors |= string_tensors("clusters", list(self.clusters.values()))
+        return facts, tensors
+
+    def _restore(self, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
+        super()._restore(task, tensors)
+        if not 0.0 < float(task["temperature"]) < float("inf"):
+            raise ValueError("the temperature is not positive")
+        self._stored_temperature = float(task["temperature"])
+        self.outside_cost_ = float(task.get("outside_cost", 0.0))
+        if not np.isfinite(self.outside_cost_):
+            raise ValueError("what O costs is not a number")
+        if "clusters" in tensors:
+            words, clusters = strings_of("clustered", tensors), strings_of("clusters", tensors)
+            self.clusters = dict(zip(words, clusters, strict=True))

@@ -1,89 +1,79 @@
-"""How a tagger searches one sentence: the path it takes, the deviations from it, and what each would have cost.
-
-This is Figure 2 of the paper for a sentence of the user's: roll-in, one-step deviations, roll-outs, losses. The costs
-are those of the engine that trains; here they are only put into words.
-"""
+"""How a tagger searches one sentence: the labels that it takes, those that it could have taken, and what they cost."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lols.errors import LolsError, short
 from lols.io import conll
-from lols.tasks.explain import DRAWN, FollowedPath, draws_policies, follow
+from lols.tasks.explain import DRAWN, ExplainedDecision, Explanation, draws_policies, follow
+from lols.tasks.pages import render
 from lols.tasks.tagging.clusters import with_clusters
 from lols.tasks.tagging.files import NO_LABEL, settle, tagged
 from lols.tasks.tagging.options import FileColumns
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
 from lols.tasks.tokens.verbs import one_sentence
 
-
-@dataclass(frozen=True)
-class LabelDeviation:
-    """One label that a word could have got.
-
-    `predicted` is its cost as the model predicts it; `loss` that of the whole sentence when the roll-out has completed
-    it, and `cost` how much more that is than with the best label here. Both are None where they are not known.
-    """
-
-    label: str
-    predicted: float
-    loss: float | None
-    cost: float | None
-    taken: bool
-    true: bool
+TEMPLATE = Path(__file__).parent / "templates" / "sentence.html.j2"
 
 
-@dataclass(frozen=True)
-class WordDecision:
-    """One word: its place from 1 on, the label that was predicted, and all legal labels by predicted cost."""
+@dataclass(frozen=True, kw_only=True)
+class TaggedSentence(Explanation):
+    """A sentence, word by word in the order of tagging; words are numbered by their places, from 1 on."""
 
-    place: int
-    word: str
-    true: str | None
-    predicted: str
-    deviations: tuple[LabelDeviation, ...]
-
-    @property
-    def wrong(self) -> bool:
-        """Whether the label is known to be another one."""
-        return self.true is not None and self.true != self.predicted
-
-    @property
-    def taken(self) -> LabelDeviation:
-        """What was done."""
-        return next(d for d in self.deviations if d.taken)
-
-    def shown(self, top: int) -> list[LabelDeviation]:
-        """The `top` labels of the least predicted cost, the one taken, and the true one."""
-        return [d for k, d in enumerate(self.deviations) if k < top or d.taken or d.true]
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """A sentence, decision by decision, in the order in which they were made.
-
-    `loss` is that of the path taken; `roll_out` who completed the deviations, None if no costs are known.
-    """
-
-    decisions: tuple[WordDecision, ...]
     loss_name: str
     direction: str
-    loss: float | None = None
-    roll_out: str | None = None
-    beta: float | None = None
-    note: str = ""
 
-    def as_dict(self, top: int) -> dict[str, Any]:
-        """Plain values, as `--json` prints them."""
-        shown = tuple(replace(d, deviations=tuple(d.shown(top))) for d in self.decisions)
-        made = asdict(replace(self, decisions=shown))
-        return made | {"words": made.pop("decisions")}
+    ACTION, RIGHT, LOSS = "label", "the true one", "of the whole sentence"
+
+    def about(self, model: str) -> list[str]:
+        """What the reader must know of the numbers."""
+        count, wrong = len(self.decisions), sum(each.wrong for each in self.decisions)
+        if self.decisions[0].reference is None:
+            return [f"{count} words, tagged by {model}; no labels, so nothing is known of losses"]
+        counted, loss = f"{wrong} wrong" if wrong else "all right", self.loss_text()
+        return [
+            f"{count} words, {counted}; tagged by {model}{loss}{loss and f' ({self.loss_name})'}",
+            *self.roll_out_text(),
+        ]
+
+    def cells(self, decision: ExplainedDecision) -> dict[str, list[str]]:
+        """The word."""
+        legal = decision.reference is None or any(each.right for each in decision.actions)
+        wrong = " ✗" if decision.wrong else ""
+        return {
+            "word": [
+                decision.state["word"] + wrong + ("" if legal else f" (true: {decision.reference}, not legal here)")
+            ]
+        }
+
+    def drawing(self) -> str:
+        """The words with their labels, and the true ones below those that are wrong."""
+        return render(TEMPLATE, decisions=sorted(self.decisions, key=lambda each: each.number))
+
+    def old_values(self, top: int | None) -> dict[str, Any]:
+        """The words, and labels by other names."""
+        words = [
+            {
+                "place": each.number,
+                "word": each.state["word"],
+                "true": each.reference,
+                "predicted": each.taken.action,
+                "deviations": [
+                    {"label": a.action, "predicted": a.predicted, "loss": a.loss, "cost": a.cost, "taken": a.taken}
+                    | {"true": a.right}
+                    for a in each.shown(top)
+                ],
+            }
+            for each in self.decisions
+        ]
+        return {"loss_name": self.loss_name, "direction": self.direction, "note": " ".join(self.notes), "words": words}
 
 
 def explain_sentence(
@@ -94,7 +84,7 @@ def explain_sentence(
     roll_out: str | None = None,
     beta: Any = None,
     compiled: bool = True,
-) -> Explanation:
+) -> TaggedSentence:
     """Follow a tagger through a sentence, and evaluate its deviations where the true labels are given.
 
     The deviations are completed as in the tagger's training, unless `roll_out` and `beta` say otherwise; a mixture's
@@ -103,7 +93,7 @@ def explain_sentence(
     >>> from lols import Tagger
     >>> sentences, tags = [["the", "dog", "barks"], ["a", "cat", "sleeps"]], [["D", "N", "V"], ["D", "N", "V"]]
     >>> made = explain_sentence(Tagger().fit(sentences, tags), ["a", "dog"], ["D", "V"], roll_out="learned")
-    >>> made.loss, [(d.label, d.loss, d.cost) for d in made.decisions[1].shown(1)]
+    >>> made.loss, [(a.action, a.loss, a.cost) for a in made.decisions[1].shown(1)]
     (1.0, [('N', 1.0, 1.0), ('V', 0.0, 0.0)])
     """
     corpus = sentence if isinstance(sentence, Corpus) else corpus_of([sentence])
@@ -112,41 +102,43 @@ def explain_sentence(
     task = tagger.task_
     if corpus.tokens == 0:
         raise LolsError("there are no words in this sentence: nothing is decided")
-    true, labelled, note = None, None, _written(task)
+    true, labelled, notes = None, None, _written(task)
     if labels is not None:
         numbers = task.number(labels)
         if (numbers < 0).any():
             raise LolsError(f"label '{short(labels[int(np.argmin(numbers))])}' was never seen in training")
         true, labelled = task.actions_of(numbers, corpus.offsets), task.examples(corpus, numbers)
         if draws_policies(tagger._fitted):
-            note = f"{note} {DRAWN}".strip()
+            notes.append(DRAWN)
     path = follow(tagger, task.examples(corpus), labelled, roll_out=roll_out, beta=beta, compiled=compiled)
-    decisions = _decisions(task, words, true, path)
-    return Explanation(decisions, task.loss, task.direction, path.loss, path.roll_out, path.beta, note)
+    decisions, name = [], task.inner_labels.__getitem__
+    for k, taken in enumerate(path.taken.tolist()):
+        place = k if task.direction == "forward" else len(words) - 1 - k
+        right = None if true is None else int(true[k])
+        reference = None if right is None else name(right)
+        actions = path.actions(k, name, [right])
+        decisions.append(
+            ExplainedDecision(place + 1, {"word": words[place]}, actions, reference, right not in (None, taken))
+        )
+    return TaggedSentence(
+        decisions=tuple(decisions),
+        output=[each.taken.action for each in sorted(decisions, key=lambda each: each.number)],
+        reference=tagger.reference,
+        notes=tuple(notes),
+        loss_name=task.loss,
+        direction=task.direction,
+        **path.facts(),
+    )
 
 
-def _written(task: Any) -> str:
+def _written(task: Any) -> list[str]:
     """How labels read here, where that is not how the user writes them."""
     if task.scheme is None or (task.direction == "forward" and task.scheme == task.inner_scheme):
-        return ""
+        return []
     turned = (
         ", from the last word to the first: a span begins with its last word" if task.direction == "backward" else ""
     )
-    return f"Labels are as the tagger itself writes them: in {task.inner_scheme}{turned}."
-
-
-def _decisions(
-    task: Any, words: Sequence[str], true: np.ndarray | None, path: FollowedPath
-) -> tuple[WordDecision, ...]:
-    """Numbers to names; what is illegal is left out."""
-    labels, made = task.inner_labels, []
-    places = range(len(words)) if task.direction == "forward" else range(len(words) - 1, -1, -1)
-    for k, place in enumerate(places):
-        right = None if true is None else int(true[k])
-        deviations = tuple(LabelDeviation(labels[a], *numbers, a == right) for a, numbers in path.actions(k))
-        named = None if right is None else labels[right]
-        made.append(WordDecision(place + 1, words[place], named, labels[path.taken[k]], deviations))
-    return tuple(made)
+    return [f"Labels are as the tagger itself writes them: in {task.inner_scheme}{turned}."]
 
 
 # --- where sentences come from ----------------------------------------------------------------------------------------

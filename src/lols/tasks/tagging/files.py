@@ -3,43 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from lols.contract.threads import Threads
 from lols.errors import LolsError, short, shown
 from lols.io import conll
 from lols.io.conll import Sentences
 from lols.io.strings import Column, Texts, intern
-from lols.tasks.pieces import PIECE, in_order, joined, line_of
+from lols.tasks.pieces import PIECE, joined, line_of
 from lols.tasks.replay import thinned
+from lols.tasks.tagging.clusters import with_clusters
+from lols.tasks.tagging.data import Tagged, TagScan
 from lols.tasks.tagging.options import FileColumns
-from lols.tasks.tagging.session import Session
-from lols.tasks.tokens.corpus import WORD, Corpus
+from lols.tasks.tokens.corpus import WORD, Corpus, sentence_counts
 from lols.training.clock import Clock
 
 NO_LABEL = "_"
 WITH_LABELS = "write one word and its label on each line, and a blank line after each sentence"
 
 
-@dataclass
-class TaggedFile:
-    """The sentences of one or several files, with the labels as numbers and names."""
+@dataclass(frozen=True)
+class TaggedFile(Tagged):
+    """The sentences of one or several files."""
 
-    corpus: Corpus
-    numbers: np.ndarray
-    names: list[str]
-    columns: FileColumns
+    layout: FileColumns = field(default_factory=FileColumns)
     files: list[Sentences] = field(default_factory=list)
-
-    @property
-    def labels(self) -> tuple[np.ndarray, list[str]]:
-        """Numbers of labels, and their names."""
-        return self.numbers, self.names
+    seconds: float = 0.0  # that reading took
 
     def place(self, token: int) -> str:
         """File and line of a token."""
@@ -47,7 +39,7 @@ class TaggedFile:
 
     def summary(self) -> str:
         """The size of the data, in one line."""
-        columns, corpus = self.columns, self.corpus
+        columns, corpus = self.layout, self.corpus
         names = ", ".join(f"{name} ({column})" for name, column in (columns.use or {}).items())
         used = f", using {names}" if names else ""
         return (
@@ -55,27 +47,43 @@ class TaggedFile:
             f"{columns.label}{used}"
         )
 
+    def remarks(self, held: TaggedFile | None) -> Iterator[str]:
+        """What is to be said of training data, and of dev data beside them."""
+        yield self.summary()
+        unseen = [] if held is None else sorted(set(held.names) - set(self.names))
+        if unseen:
+            yield f"labels of the dev file that training never sees, counted as wrong: {', '.join(unseen)}"
+
+    def facts(self) -> dict[str, Any]:
+        """How much there is."""
+        return sentence_counts(self.corpus)
+
+    def check(self) -> None:
+        """Raise an error if this cannot be learned from, such as text, or sentences without words."""
+        self.check_text()
+        super().check()
+
     def check_labels(self) -> None:
         """Labels must be there: a column without any is the wrong column, or a file without labels."""
         if set(self.names) <= {NO_LABEL, ""}:
             raise LolsError(
-                f"{self.place(0)}: there are no labels in column '{self.columns.label}'; name another with --column, "
+                f"{self.place(0)}: there are no labels in column '{self.layout.label}'; name another with --column, "
                 "or give a labelled file"
             )
         if "" in self.names:
             token = int(np.argmax(self.numbers == self.names.index("")))
-            raise LolsError(f"{self.place(token)}: the label in column '{self.columns.label}' is empty; fill it in")
+            raise LolsError(f"{self.place(token)}: the label in column '{self.layout.label}' is empty; fill it in")
 
     def check_text(self) -> None:
         """A single line of text is not a word, further columns and its label, unless the user says that they are."""
         first = self.files[0]
-        if first.format == "columns" and self.columns.format is None and len(self.names) == 1:
+        if first.format == "columns" and self.layout.format is None and len(self.names) == 1:
             raise LolsError(
                 f"{self.place(0)}: {first.width} columns, and {shown(self.names[0])} is the only label; if this is "
                 f"text, {WITH_LABELS}; if these are columns, name that of the labels with --column"
             )
 
-    def check_known(self, task: Any, otherwise: str) -> None:
+    def check_known(self, task: Any, otherwise: str = "leave such sentences out") -> None:
         """Labels must be ones that training showed."""
         unseen = task.number(self.names) < 0
         if unseen.any():
@@ -131,65 +139,72 @@ def tagged(files: Sequence[Sentences], columns: FileColumns) -> TaggedFile:
     return TaggedFile(Corpus(made, whole.offsets), labels.numbers, strings, columns, list(files))
 
 
-def read_tagged(paths: Sequence[str | os.PathLike[str]], columns: FileColumns | None = None) -> TaggedFile:
-    """Read labelled files."""
-    made = tagged(*read_files(paths, columns or FileColumns()))
-    made.check_labels()
-    return made
+class PieceOfText(NamedTuple):
+    """The strings of a piece of a file, as a `Session` takes them."""
+
+    texts: dict[str, Texts]
+    offsets: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """How many words there are."""
+        return int(self.offsets[-1])
 
 
-def read_like_training(path: str, columns: FileColumns) -> tuple[TaggedFile, float]:
-    """A labelled file for a trained tagger, and how many seconds reading it took."""
-    clock = Clock()
-    files, columns = read_files([path], columns)
-    seconds = clock.working()
-    columns.check(files[0])
-    data = tagged(files, columns)
-    data.check_labels()
-    return data, seconds
+@dataclass(frozen=True)
+class TaggedFormat:
+    """Files of tokens with a label each: reads them, here or on a worker, and writes what was predicted."""
 
+    layout: FileColumns
+    clusters: Mapping[str, str] | None = None
 
-def tag_pieces(
-    tagger: Any,
-    path: str | os.PathLike[str],
-    columns: FileColumns,
-    *,
-    threads: Threads = None,
-    size: int = PIECE,
-    keep: bool = True,
-    confidence: bool = False,
-) -> Iterator[tuple[bytes, int]]:
-    """The file with its label column replaced by predictions, piece by piece, and how many tokens each piece has.
+    def settled(self, paths: Sequence[str | os.PathLike[str]]) -> Self:
+        """The format with the columns that were left open as the first file has them."""
+        return replace(self, layout=settle(paths[0], self.layout))
 
-    With `confidence` it is written as well. What is known of strings is kept from piece to piece; without that the
-    result is the same.
-    """
-    use = dict(columns.use or {})
-    wanted = [columns.word, str(columns.label), *use.values()]
-    pieces = conll.chunks(
-        path, wanted, format=columns.format, header=columns.header, optional=[str(columns.label)], size=size
-    )
+    def agreed(self, scan: TagScan) -> Self:
+        """The same: the first file says all."""
+        return self
 
-    idle: deque[Session] = deque()
+    def read(self, paths: Sequence[str | os.PathLike[str]]) -> TaggedFile:
+        """The sentences of labelled files."""
+        clock = Clock()
+        files, layout = read_files(paths, self.layout)
+        seconds = clock.working()
+        data = tagged(files, layout)
+        if data.size:
+            data.check_labels()
+        return replace(data, corpus=with_clusters(data.corpus, self.clusters), seconds=seconds)
 
-    def work(piece: Sentences) -> tuple[bytes, int]:
-        columns.check(piece)
-        columns.check_words(piece)
+    def scan(self, path: str) -> TagScan:
+        """What is to be known of one file."""
+        return replace(self.read([path]).scan(), corpus=None)
+
+    @property
+    def use(self) -> dict[str, str]:
+        """Further columns by the names that templates have for them."""
+        return dict(self.layout.use or {})
+
+    def pieces(self, path: str | os.PathLike[str], *, size: int = PIECE) -> Iterator[Sentences]:
+        """A file that need not have labels, piece by piece."""
+        layout, label = self.layout, str(self.layout.label)
+        wanted = [layout.word, label, *self.use.values()]
+        how: Any = {"format": layout.format, "header": layout.header, "optional": [label], "size": size}
+        for piece in conll.chunks(path, wanted, **how):
+            layout.check(piece)
+            layout.check_words(piece)
+            yield piece
+
+    def inputs(self, piece: Sentences) -> PieceOfText:
+        """The strings of a piece."""
+        names = [WORD, "", *self.use]
+        texts = {name: Texts(piece.buffer, piece.begin[k], piece.end[k]) for k, name in enumerate(names) if name}
+        return PieceOfText(texts, piece.offsets)
+
+    def write(self, piece: Sentences, problem: Any, outputs: Any, sure: Any) -> bytes:
+        """The piece with its labels replaced; all else stays as it is, byte for byte."""
         if piece.lines.size == 0:
-            return piece.buffer.tobytes(), 0
-        texts = {
-            name: Texts(piece.buffer, piece.begin[k], piece.end[k]) for k, name in enumerate([WORD, "", *use]) if name
-        }
-        session = idle.pop() if keep and idle else tagger.session()
-        sure = None
-        if confidence:
-            numbers, sure = session.predict_confident(texts, piece.offsets)
-        else:
-            numbers = session.predict(texts, piece.offsets)
-        idle.append(session)
-        made = conll.replace(piece, str(columns.label), tagger.task_.labels, numbers)
-        if sure is not None:
-            made = conll.add_confidence(made, piece, {str(columns.label): sure})
-        return made, piece.lines.size
-
-    yield from in_order(work, pieces, threads)
+            return piece.buffer.tobytes()
+        label = str(self.layout.label)
+        made: bytes = conll.replace(piece, label, problem.labels, outputs)
+        return made if sure is None else conll.add_confidence(made, piece, {label: sure})

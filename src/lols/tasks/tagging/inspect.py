@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lols.contract.hashing import MASK, mix
 from lols.errors import LolsError
+from lols.kernels.hashing import MASK, mix
 from lols.tasks.inspect import Inspection, Sides, column_text, speaking_columns
 from lols.tasks.tagging.clusters import CLUSTER
 from lols.tasks.tagging.options import VERBS

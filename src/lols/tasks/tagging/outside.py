@@ -11,22 +11,20 @@ explanations, files.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lols.contract.hashing import mix
 from lols.engine.structures import FrozenPolicy
 from lols.engine.table import features_by_row, fill, growing_table
-from lols.tasks.tagging.held_out import HeldOut
+from lols.kernels.hashing import mix
+from lols.tasks.problem import HeldOut
+from lols.tasks.tagging.data import OUTSIDE
 from lols.tasks.tagging.task import TaggingTask
 from lols.tasks.tokens.encoding import key
 from lols.tasks.tokens.templates import parse_templates
 from lols.training.model import Model
 
-OUTSIDE = "O"
 # What is tried, as a part of how much O and the best other label are apart where that is as often more as less.
 SHARES = np.arange(-5, 16) / 10.0
 SMOOTH = np.array([0.25, 0.5, 0.25])  # the neighbours of a constant count, too, so that less is left to chance
@@ -50,15 +48,6 @@ def more_than_learned(cost: float) -> str:
     return f"{abs(cost):g} {'more' if cost > 0 else 'less'} than was learned" if cost else "as it was learned"
 
 
-def outside_words(numbers: np.ndarray, names: Sequence[str]) -> int:
-    """How many words are in no span, given the numbers of their labels.
-
-    >>> outside_words(np.array([0, 1, 1]), ["B-PER", "O"])
-    2
-    """
-    return int((numbers == list(names).index(OUTSIDE)).sum()) if OUTSIDE in names else 0
-
-
 def nothing_open(task: TaggingTask) -> np.ndarray:
     """The features `tag[-1]` of states in which no span is open; none if the templates do not have that one.
 
@@ -76,7 +65,7 @@ def nothing_open(task: TaggingTask) -> np.ndarray:
 
 def raised(model: Model, task: TaggingTask, cost: float) -> Model:
     """A model in which O costs so much more where no span is open."""
-    if cost == 0.0 or not isinstance(model.policy, FrozenPolicy):
+    if cost == 0.0 or not model.decides.has_weights:
         return model
     made, cells = _with_cells(model, model.policy, task)
     made.policy.stack[cells] += np.float32(cost)
@@ -93,13 +82,19 @@ def _with_cells(model: Model, policy: FrozenPolicy, task: TaggingTask) -> tuple[
     stack = np.zeros((policy.stack.shape[0], whole.size, policy.stack.shape[2]), np.float32)
     stack[:, :count] = policy.stack[:, :count]
     cells = slice(None), np.flatnonzero(np.isin(whole, features)), task.inner_labels.index(OUTSIDE)
-    return replace(model, policy=policy._replace(shared=table, stack=stack)), cells
+    return model.replaced(policy=policy._replace(shared=table, stack=stack)), cells
 
 
 def fit_outside(model: Model, held: HeldOut) -> OutsideCost | None:
     """What O should cost more for the F1 of held-out sentences; None where that is not known."""
-    task, policy = held.task, model.policy
-    if task.scheme is None or not isinstance(policy, FrozenPolicy) or policy.thresholds or not nothing_open(task).size:
+    task, policy = held.problem, model.policy
+    if (
+        not isinstance(task, TaggingTask)
+        or task.scheme is None
+        or not model.decides.has_weights
+        or policy.thresholds
+        or not nothing_open(task).size
+    ):
         return None
     costs = held.judged(model).costs
     outside = task.inner_labels.index(OUTSIDE)

@@ -83,10 +83,34 @@ class TagScores:
         return made | {"tags": self.tags, "confusions": [list(c) for c in self.confusions]}
 
     def show(self, console: Console, *, whole: bool = False) -> None:
-        """Print them."""
-        from lols.tasks.tagging.show import show_tag_scores
+        """Print accuracy, spans, each label, and which labels are confused."""
+        from lols.tasks.show import show_again, show_calibration, show_scores, write
 
-        show_tag_scores(self, console, whole=whole)
+        values, spans = self.as_dict(), self.spans
+        headline = [f"accuracy {100 * self.accuracy:.2f} on {self.tokens:,} tokens"]
+        if spans is not None:
+            precision, recall, f1 = (100 * value for value in (spans.precision, spans.recall, spans.f1))
+            headline.append(f"spans: precision {precision:.2f}, recall {recall:.2f}, F1 {f1:.2f}")
+        for line in headline:
+            write(console, line)
+        write(console, f"sentences all right {100 * self.sentence_accuracy:.2f} of {self.sentences:,}")
+        if self.unknown_accuracy is not None:
+            share = 100 * self.unknown_tokens / self.tokens
+            write(
+                console,
+                f"unknown words {100 * self.unknown_accuracy:.2f} on {self.unknown_tokens:,} tokens ({share:.1f} %)",
+            )
+        if self.unseen_labels:
+            write(console, f"labels never seen in training, counted as wrong: {', '.join(self.unseen_labels)}")
+        show_calibration(console, self.reliability)
+        write(console)
+        rows = values.get("types", values["tags"])
+        by_count = dict(sorted(rows.items(), key=lambda item: -item[1]["count"]))
+        lines = show_scores(console, "label" if spans is None else "span type", by_count, whole=whole)
+        if self.confusions:
+            write(console, "\nmost frequent mistakes (true → predicted):")
+            write(console, ", ".join(f"{a} → {b} {n}" for a, b, n in self.confusions))
+        show_again(console, headline, lines)
 
 
 def score_tags(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +34,12 @@ class Session:
         self._clusters = None if self.clusters is None else ClusterColumn(self.clusters)
         self._encoder = Encoder(self.task.layout)
         self._follower = self.model.follower()
+
+    def predicted(self, given: Any, confidence: bool = False) -> tuple[np.ndarray, np.ndarray | None]:
+        """The numbers of the labels of all words of a piece, and how likely each is to be right, if that is asked."""
+        if confidence:
+            return self.predict_confident(given.texts, given.offsets)
+        return self.predict(given.texts, given.offsets), None
 
     def predict(self, texts: Mapping[str, Texts], offsets: np.ndarray) -> np.ndarray:
         """The numbers of the labels of all words of a piece, given as columns of strings."""

@@ -12,8 +12,8 @@ import numpy as np
 
 from lols.contract.examples import Examples, Ragged, Scalar
 from lols.contract.features import emit, look, uniform
-from lols.contract.hashing import mix
 from lols.contract.space import Example, Reference, SearchSpace, Sizes, as_family
+from lols.kernels.hashing import mix
 from lols.tasks.tagging.spans import Automaton
 from lols.tasks.tokens.encoding import Encoded, TemplateLayout
 

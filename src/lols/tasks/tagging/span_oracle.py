@@ -26,9 +26,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import dual
-from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError
+from lols.kernels.dual import dual
+from lols.kernels.kernel import kernel
 from lols.tasks.tagging.spans import Automaton, span_marks
 
 LEVEL = 0.5  # of F1

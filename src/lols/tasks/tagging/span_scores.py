@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError
+from lols.kernels.kernel import kernel
 from lols.tasks.tagging.spans import label_parts, span_marks
 from lols.tasks.tokens.counts import F1Counts
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError
+from lols.kernels.kernel import kernel
 
 PREFIXES = {"bio": "BI", "iob1": "BI", "bilou": "BILU", "bioes": "BIES"}
 MOST_MOVES = 1 << 22  # of an automaton: with 1,400 types of spans in BIO it has as many

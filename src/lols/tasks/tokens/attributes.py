@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lols.contract.hashing import mix
 from lols.contract.whole_numbers import number_in
-from lols.engine.compile.dual import dual
-from lols.engine.compile.kernel import kernel
-from lols.engine.compile.layout import readonly
 from lols.io.strings import Texts
+from lols.kernels.dual import dual
+from lols.kernels.hashing import mix
+from lols.kernels.kernel import kernel
+from lols.kernels.layout import readonly
 
 NOTHING, OUTSIDE = 0, 1  # values of an attribute that a string does not have, and of a place beside the sentence
 SALT = 0x7A66

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.contract.examples import Items
-from lols.contract.hashing import mix
-from lols.engine.compile.kernel import kernel
 from lols.io.strings import Column, Pile, Texts
+from lols.kernels.hashing import mix
+from lols.kernels.kernel import kernel
 from lols.tasks.tokens.attributes import NOTHING, OUTSIDE, Attribute, attribute_values, hash_text
 from lols.tasks.tokens.templates import Template
 

@@ -1,30 +1,27 @@
-"""What taggers and parsers share: templates, roll-outs of a few actions only, and what a model file keeps of words."""
+"""What taggers and parsers share: their options, networks, and what a model file keeps of words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from dataclasses import field
+from typing import Any, ClassVar
 
 import numpy as np
 
-from lols.contract.sharing import exclusive, on_snapshot
 from lols.contract.threads import Threads, chosen_threads
-from lols.contract.user_frames import warn
-from lols.errors import LolsError, ModelFileError, shown
+from lols.errors import ConfigurationError, LolsError, shown
 from lols.io.opening import read_text
-from lols.io.room import Room
+from lols.io.strings import Interner
+from lols.tasks.estimator import Estimator
 from lols.tasks.options import INPUT, NETWORK, SEARCH, estimator, option
-from lols.tasks.search import SearchEstimator
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
 from lols.tasks.tokens.input import check_options, checked_sentences, string_tensors, strings_of
 from lols.tasks.tokens.neural import check_file, check_going_on, check_policy, empty_policy, learn_on, neural_trainer
 from lols.tasks.tokens.vocabulary import NetworkVocabulary
-from lols.training.algorithms import Algorithm
-from lols.training.calibration import Judged
-from lols.training.confidence import StepScores
-from lols.training.model import Model, make_model
+from lols.training.algorithms import Algorithm, algorithm
 from lols.training.trainer import Trainer
 
+PRUNE = 2
 MOST_VALUES = 1 << 12  # of a further column that are kept in the model file, for `lols inspect`
 UNNOTED = ("cluster",)  # columns whose values the model file has elsewhere
 
@@ -35,8 +32,16 @@ def read_templates(path: str) -> list[str]:
 
 
 @estimator
-class TokenEstimator(SearchEstimator):
-    """An estimator on sentences, whose features are written as templates."""
+class TokenOptions(Estimator):
+    """An estimator on sentences, whose features are written as templates, or whose policy is a network."""
+
+    # A model file does not have where a network computes, nor templates, which the problem describes.
+    NOT_KEPT: ClassVar[tuple[str, ...]] = (*Estimator.NOT_KEPT, "device", "templates", "more_templates")
+
+    task_: Any = field(init=False)  # a `TokenTask`, in a subclass of its own kind
+    vocabulary_: list[str] = field(init=False)
+    column_values_: dict[str, list[str]] = field(init=False)
+    fingerprint_: str = field(init=False)
 
     templates: Sequence[str] | str | None = option(
         default=None,
@@ -107,17 +112,27 @@ class TokenEstimator(SearchEstimator):
     )
 
     def template_lines(self) -> dict[str, Any]:
-        """The templates as a task takes them: lines or None for the default ones, and further lines."""
+        """The templates as a problem takes them: lines or None for the default ones, and further lines."""
         lines = self.templates.splitlines() if isinstance(self.templates, str) else self.templates
         return {"templates": lines, "more_templates": self.more_templates or ()}
 
-    # --- neural policies ---
+    # --- algorithm and policy ---
 
-    def _trainer(self, task: Any, examples: int | None = None) -> Trainer:
-        check_policy(self)
-        if self.policy == "linear":
-            return super()._trainer(task)
-        return neural_trainer(self, task, int(examples or 0))
+    @property
+    def is_linear(self) -> bool:
+        """Whether the policy is linear."""
+        return self.policy == "linear"
+
+    def _pruned(self, chosen: Algorithm) -> Algorithm:
+        # Under another teacher the best action may be neither the teacher's nor one that the learner likes yet, and a
+        # learner that starts anew likes nothing yet.
+        fits = self.learner == "hinge" and self.reference == "optimal" and not chosen.restart
+        prune: Any = (PRUNE if fits else None) if self.prune == "auto" else self.prune
+        if prune is not None and chosen.roll_out in ("mixture", "learned"):
+            return algorithm(chosen, prune=prune)
+        if prune is not None and self.prune != "auto":
+            raise ConfigurationError(f"prune has no effect: roll-outs are by {chosen.roll_out}, not by the learner")
+        return chosen
 
     def _algorithm(self) -> str | Algorithm:
         """The algorithm that is meant; under a poor teacher, a network learns from a fixed mixture.
@@ -126,7 +141,13 @@ class TokenEstimator(SearchEstimator):
         """
         chosen = super()._algorithm()
         adapted = self.algorithm == "auto" and isinstance(chosen, Algorithm)
-        return "lols" if adapted and self.policy == "neural" else chosen
+        return "lols" if adapted and not self.is_linear else chosen
+
+    def _trainer(self, problem: Any, examples: int | None = None) -> Trainer:
+        check_policy(self)
+        if self.is_linear:
+            return super()._trainer(problem)
+        return neural_trainer(self, problem, int(examples or 0))
 
     def network_vocabulary(self, corpus: Corpus) -> NetworkVocabulary:
         """What a network knows of the strings of a corpus, and what was learned elsewhere."""
@@ -135,102 +156,27 @@ class TokenEstimator(SearchEstimator):
 
     def threads_for(self, threads: Threads) -> int:
         """How many threads may share the policy: a network is used by one, and has its own threads."""
-        return chosen_threads(threads) if self.policy == "linear" else 1
-
-    def _same_labels(self, task: Any) -> bool:
-        same: bool = task.describe() == self.task_.describe()  # a network's task grows with every new word
-        return same
+        return chosen_threads(threads) if self.is_linear else 1
 
     def _check_going_on(self) -> None:
         check_going_on(self)
 
-    def _train(self, *given: Any, **fitting: Any) -> Trainer:
-        trainer = super()._train(*given, **fitting)
-        self._note_files()
-        return trainer
-
-    def _note_files(self) -> None:
-        """Note the files of what was learned elsewhere: they cannot be exchanged later on."""
-        self.learned_elsewhere_ = {"vectors": self.vectors, "encoder": self.encoder}
-
-    def _learned_on(self, task: Any, corpus: Corpus) -> tuple[Any, Any]:
-        """The task that a network needs for further sentences of a stream, and the stream."""
+    def _stream_for(self, problem: Any, places: np.ndarray | None) -> Any:
+        if self.is_linear:
+            return super()._stream_for(problem, places)
         check_policy(self)
         if self.__sklearn_is_fitted__() and self._stream is None:
             check_going_on(self)
-            note = self.starts_from_weights()
-            if note is not None:
-                warn(note)
-        grown = task.grown_by(corpus)
-        if grown.vocabulary != task.vocabulary:
-            task = grown
-        stream = learn_on(self, task)
-        self._note_files()
-        return task, stream
+            self._say_from_weights()
+        return learn_on(self, problem)
 
-    def _empty_policy(self, task: Any) -> Any:
-        return None if self.policy == "linear" else empty_policy(self, task)
+    def _empty_policy(self, problem: Any) -> Any:
+        return None if self.is_linear else empty_policy(self, problem)
 
-    # --- what is the same for tags and trees ---
-
-    def learn_one(self, x: Any, y: Any) -> Self:
-        """Learn from one sentence of a stream; the first call of `partial_fit` must have settled what there can be."""
-        self.partial_fit([x], [y])
-        return self
-
-    @exclusive
-    def calibrate_with(self, X: Sequence[Any], y: Sequence[Any]) -> Self:
-        """Fit confidences to labelled sentences that training did not see; returns the estimator itself."""
-        self._check_fitted()
-        self._recalibrate(self._judged_on(X, y))
-        return self
-
-    def _judged_on(self, X: Sequence[Any], y: Sequence[Any]) -> Mapping[str, Judged]:
-        """Which decisions on labelled sentences are right."""
-        raise NotImplementedError
-
-    @on_snapshot
-    def scores(self, X: Sequence[Any]) -> list[StepScores]:
-        """All actions of all steps of each sentence: costs, and probabilities if the model is calibrated.
-
-        A tagger decides word by word in its direction; its columns are `action_labels_`.
-        """
-        corpus = self._corpus(X)
-        self._check_fitted()
-        return self._fitted.scores(self.task_.examples(corpus)) if len(X) else []
-
-    def _predicted(self, corpus: Corpus) -> tuple[Any, np.ndarray | None]:
-        """Predictions to be evaluated, and how likely they are to be right if that is known."""
-        self._check_fitted()
-        if corpus.tokens == 0:
-            raise LolsError("there are no words to evaluate on")
-        return self.predict_confident(corpus) if self._knows_confidence() else (self.predict_columns(corpus), None)
-
-    def _knows_confidence(self) -> bool:
-        return self._fitted.calibration is not None
-
-    @property
-    def _fitted(self) -> Model:
-        """The model; what a stream has learned since becomes one when it is asked for."""
-        with self._lock.here():
-            if self._stream is not None and self._model is None:
-                about = self._about_data()
-                self._model = self.model_ = self._tuned(self._stream.model())
-                self.model_.learning = self._stream.state()
-                self.model_.about |= about
-            model: Model = self.model_
-            return model
-
-    def _tuned(self, model: Model) -> Model:
-        """What a stream has learned, with what dev data have said before."""
-        return model
+    # --- sentences ---
 
     def _corpus(self, X: Sequence[Any]) -> Corpus:
         return corpus_of(checked_sentences(X))
-
-    # --- files ---
-
-    Task: ClassVar[Any]  # the class of the task, which a model file describes
 
     def note_strings(self, corpus: Corpus, *, anew: bool) -> None:
         """Note the words and the values of further columns; what is known already takes no time."""
@@ -250,83 +196,67 @@ class TokenEstimator(SearchEstimator):
             seen = self.column_values_.get(name, [])
             self.column_values_[name] = list(dict.fromkeys([*seen, *values]))
         self.column_values_ = {n: v for n, v in self.column_values_.items() if len(v) <= MOST_VALUES}
+        self._note_files()
 
-    def stored_strings(self) -> dict[str, np.ndarray]:
-        """The vocabulary and the values of further columns, as arrays of a model file."""
+    def _note_files(self) -> None:
+        """Note the files of what was learned elsewhere: they cannot be exchanged later on."""
+        self.learned_elsewhere_ = {"vectors": self.vectors, "encoder": self.encoder}
+
+    # --- files ---
+
+    @property
+    def used_columns(self) -> list[str]:
+        """The columns beside the words that the model was trained with."""
+        return [name for name in self.task_.columns if name != WORD]
+
+    def asked(self, verb: str, given: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Split the options of a verb; a column that the model was not trained with has no effect."""
+        check_use(given, self.used_columns)
+        return super().asked(verb, given)
+
+    def prepare(self) -> None:
+        """Read more strings than a new table has room for."""
+        Interner().grow()
+
+    def _more_contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """A fingerprint of the data, the words, and the values of further columns."""
         tensors = string_tensors("vocabulary", self.vocabulary_)
         for name, values in self.column_values_.items():
             tensors |= string_tensors(f"column.{name}", values)
-        return tensors | (self.task_.vocabulary.tensors() if self.policy == "neural" else {})
-
-    @exclusive
-    def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Header and arrays of the model file."""
-        self._check_fitted()
-        columns = getattr(self, "columns_", None)
-        task = self.task_.describe() | {
-            "name": self.VERBS.name,
-            "fingerprint": self.fingerprint_,
-            "options": self._options(),
-            "files": None if columns is None else columns.describe(),
-            **self.more_facts(),
-        }
-        return self._fitted.contents(task, self.stored_strings(), keep_state=self.keep_state)
-
-    def more_facts(self) -> dict[str, Any]:
-        """What else a model file says, as plain values."""
-        return {}
+        return {"fingerprint": self.fingerprint_}, tensors
 
     @classmethod
-    def from_file(
-        cls,
-        path: Any,
-        header: Mapping[str, Any],
-        tensors: Mapping[str, np.ndarray],
-        *,
-        threads: Threads = None,
-        room: Room | None = None,
-    ) -> Self:
-        """The estimator that the header and the arrays of a model file describe, or one part of such a file."""
-        try:
-            task = header["task"]
-            known = cls().get_params()
-            options = {name: value for name, value in dict(task["options"]).items() if name in known}
-            check_options(options)
-            loaded = cls(**options | {"threads": threads})
-            if loaded.policy not in ("linear", "neural"):
-                raise ValueError(f"the policy is {shown(loaded.policy)}")
-            if loaded.policy == "neural":
-                further = [name for name in task["columns"] if name != WORD]
-                vocabulary = NetworkVocabulary.from_tensors(tensors, further)
-                loaded.task_ = cls.neural_class().from_description(task, vocabulary=vocabulary)
-                loaded.device = "auto"
-            else:
-                loaded.task_ = cls.Task.from_description(task)
-                loaded.templates = loaded.task_.templates
-            loaded.fingerprint_ = str(task["fingerprint"])
-            loaded.vocabulary_ = strings_of("vocabulary", tensors)
-            names = [name for name in loaded.task_.columns if f"task.column.{name}" in tensors]
-            loaded.column_values_ = {name: strings_of(f"column.{name}", tensors) for name in names}
-            if task["files"] is not None:
-                columns: Any = cls.VERBS.files
-                loaded.columns_ = columns.from_description(task["files"])
-            loaded.restore(task, tensors)
-            loaded._note_files()
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, LolsError) as error:
-            raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
-        try:
-            if loaded.policy == "neural":
-                check_file(loaded, loaded.task_, tensors)
-            policy = loaded._empty_policy(loaded.task_)
-        except LolsError as error:
-            raise ModelFileError(f"{path}: {error}") from error
-        loaded.model_ = make_model(path, header, tensors, loaded.task_.space, policy=policy, threads=threads, room=room)
-        return loaded
+    def _stored_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        check_options(options)
+        if options.get("policy", "linear") not in ("linear", "neural"):
+            raise ValueError(f"the policy is {shown(options['policy'])}")
+        return dict(options)
 
-    @classmethod
-    def neural_class(cls) -> Any:
-        """The class of the task of a neural policy."""
-        raise NotImplementedError
+    def _restore(self, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
+        if self.is_linear:
+            self.templates = self.task_.templates
+        self.device = "auto"
+        self.fingerprint_ = str(task["fingerprint"])
+        self.vocabulary_ = strings_of("vocabulary", tensors)
+        names = [name for name in self.task_.columns if f"column.{name}" in tensors]
+        self.column_values_ = {name: strings_of(f"column.{name}", tensors) for name in names}
+        self._note_files()
 
-    def restore(self, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
-        """Take over what else a model file has; damage is a `ValueError`."""
+    def _stored_policy(self, tensors: Mapping[str, np.ndarray]) -> Any:
+        if not self.is_linear:
+            check_file(self, self.task_, tensors)
+        return super()._stored_policy(tensors)
+
+
+def check_use(given: Mapping[str, Any], used: Sequence[str]) -> None:
+    """Raise an error if a column is named that a model does not use."""
+    unknown = next((name for name in given.get("use") or () if name not in used), None)
+    if unknown is not None:
+        known = f"the model uses {', '.join(used)}" if used else "the model uses words only"
+        raise ConfigurationError(f"--use {unknown} has no effect: {known}")
+
+
+def check_words(corpus: Corpus) -> None:
+    """Raise an error if there is nothing to evaluate on."""
+    if corpus.tokens == 0:
+        raise LolsError("there are no words to evaluate on")

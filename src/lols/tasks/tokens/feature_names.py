@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lols.contract.hashing import GOLDEN, MASK, MULTIPLY_1, MULTIPLY_2, SPREAD
-from lols.engine.compile.kernel import kernel
 from lols.engine.structures import Table
 from lols.engine.table import fill, growing_table, lookup
 from lols.io.strings import texts_of
+from lols.kernels.hashing import GOLDEN, MASK, MULTIPLY_1, MULTIPLY_2, SPREAD
+from lols.kernels.kernel import kernel
 from lols.tasks.tokens.attributes import NOTHING, OUTSIDE, Attribute, attribute_text, attribute_values
 
 UNKNOWN = "?"

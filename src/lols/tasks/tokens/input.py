@@ -99,6 +99,6 @@ def string_tensors(name: str, strings: list[str]) -> dict[str, np.ndarray]:
 def strings_of(name: str, tensors: Mapping[str, np.ndarray]) -> list[str]:
     """Strings that `string_tensors` made into arrays."""
     try:
-        return Texts.from_ends(tensors[f"task.{name}"], tensors[f"task.{name}_end"]).strings()
+        return Texts.from_ends(tensors[name], tensors[f"{name}_end"]).strings()
     except ValueError as error:
         raise ValueError(f"the strings of '{name}' are damaged ({error})") from None

@@ -9,7 +9,6 @@ from typing import Any
 from lols.contract.whole_numbers import check_number, check_whole
 from lols.errors import ConfigurationError
 from lols.training.algorithms import algorithm
-from lols.training.policy_stream import PolicyStream
 from lols.training.trainer import Trainer
 
 RATE = 2e-3
@@ -39,8 +38,9 @@ def check_policy(estimator: Any) -> None:
     if estimator.policy not in POLICIES:
         raise ConfigurationError(f"unknown policy '{estimator.policy}': choose {' or '.join(POLICIES)}")
     neural = estimator.policy == "neural"
+    known = estimator._defaults()
     for name in LINEAR_OPTIONS if neural else NETWORK_OPTIONS:
-        if estimator._changed(name):
+        if name in known and estimator._changed(name):
             other = "linear" if neural else "neural"
             raise ConfigurationError(f"{name} has no effect: it is for policy='{other}'; leave it out")
 
@@ -93,7 +93,7 @@ def learn_on(estimator: Any, task: Any) -> Any:
         return stream
     if hasattr(estimator, "model_"):
         policy.begin_with(estimator.model_.policy)
-    return PolicyStream(_trainer(estimator, task, policy, policy.together))
+    return _trainer(estimator, task, policy, policy.together).stream()
 
 
 def check_file(estimator: Any, task: Any, tensors: Mapping[str, Any]) -> None:

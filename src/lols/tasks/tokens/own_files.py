@@ -7,12 +7,9 @@ worker reads the files of its shards, and numbers them as was agreed.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from lols.engines import as_engine
-from lols.errors import ConfigurationError
-from lols.tasks.replay import ReplayedFile
 from lols.tasks.tokens.corpus import Corpus
 
 
@@ -32,27 +29,6 @@ class FileScan(NamedTuple):
         return cls(strings, corpus.tokens, corpus.offsets.size - 1, fingerprint, labels)
 
 
-def by_workers(estimator: Any, paths: Sequence[str], dev: str | None) -> bool:
-    """Whether workers read the files themselves: with sync pass, and at least as many files as shards."""
-    engine = as_engine(estimator.engine)
-    shards = engine.shards or engine.count
-    if engine.sync != "pass" or len(paths) < max(2, shards) or any(isinstance(path, ReplayedFile) for path in paths):
-        return False
-    if (estimator.warm_start and estimator.__sklearn_is_fitted__()) or getattr(estimator, "policy", "") == "neural":
-        return False
-    if estimator.calibrate and dev is None:
-        raise ConfigurationError(
-            "calibrate needs dev data (--dev) where workers read their own files: nothing is held out of these"
-        )
-    return True
-
-
-def scanned(estimator: Any, scan: Callable[[Any], FileScan], items: Iterable[Any]) -> list[FileScan]:
-    """The scans of all files, in order."""
-    with as_engine(estimator.engine).start() as workers:
-        return list(workers.map(scan, items))
-
-
 def different(lists: Iterable[Iterable[str]]) -> list[str]:
     """The different strings of all lists, in the order in which they first occur."""
     return list(dict.fromkeys(text for each in lists for text in each))
@@ -64,8 +40,3 @@ def total_of(scans: Sequence[FileScan]) -> FileScan:
     strings = {name: different(scan.strings.get(name, ()) for scan in scans) for name in columns}
     digest = hashlib.sha256("".join(scan.fingerprint for scan in scans).encode()).hexdigest()[:16]
     return FileScan(strings, sum(scan.tokens for scan in scans), sum(scan.sentences for scan in scans), digest, None)
-
-
-def never(*_: Any) -> Any:
-    """Judges nothing: nothing is held out of files that the driver does not read."""
-    raise AssertionError

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from lols.contract.examples import Ragged
-from lols.contract.user_frames import one_line
-from lols.errors import ConfigurationError, LolsError, short, shown
+from lols.errors import ConfigurationError, LolsError, one_line, short, shown
 from lols.tasks.tokens.corpus import WORD, Corpus
 
 LONGEST = 512  # pieces that an encoder reads at a time, if it does not say
@@ -137,7 +136,7 @@ class Pieces:
         """What `tensors` made; None if there is none."""
         from lols.tasks.tokens.input import strings_of
 
-        if "task.network.encoder" not in tensors:
+        if "network.encoder" not in tensors:
             return None
         check_installed()
         config, tokenizer = strings_of("network.encoder", tensors)

@@ -13,19 +13,18 @@ from lols.contract.threads import Threads
 from lols.errors import ConfigurationError, LolsError
 from lols.io.conll import Sentences
 from lols.io.strings import Interner
+from lols.tasks.base import BaseEstimator
 from lols.tasks.pieces import one_thread
 from lols.tasks.tokens.corpus import WORD
-from lols.tasks.verbs import FileVerbs, Say, silent
+from lols.tasks.verbs import Say, silent
 from lols.training.clock import Clock
 
 
-class SentenceVerbs(FileVerbs):
+class SentenceVerbs(BaseEstimator):
     """Files of sentences are predicted piece by piece."""
 
     task_: Any
     reference: str
-    check_calibrated: Any
-    models: Any
 
     def predict_pieces(
         self, path: Any, columns: Any, *, threads: Threads = None, confidence: bool = False
@@ -60,14 +59,6 @@ class SentenceVerbs(FileVerbs):
         other = copy.copy(self)
         other.reference = reference
         return other
-
-    def check_plot(self, plot: str | None) -> None:
-        """Raise an error, before the work, if a picture is wanted that cannot be drawn."""
-        if plot is not None:
-            from lols.plots import check_plot
-
-            check_plot(plot)
-            self.check_calibrated()
 
     def searching(self, options: Any) -> Self:
         """The estimator as the options of a verb want it to search."""

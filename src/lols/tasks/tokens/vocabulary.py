@@ -170,12 +170,12 @@ class NetworkVocabulary:
         """What `tensors` made, with these further columns."""
         words, characters = (strings_of(f"network.{name}", tensors) for name in ("words", "characters"))
         given = {name: strings_of(f"network.given.{name}", tensors) for name in columns}
-        known = [name for name in ASPECTS if f"task.network.aspect.{name}" in tensors]
+        known = [name for name in ASPECTS if f"network.aspect.{name}" in tensors]
         aspects = {name: strings_of(f"network.aspect.{name}", tensors) for name in known}
         more: dict[str, Any] = {"aspects": aspects, "pieces": Pieces.from_tensors(tensors)}
-        if "task.network.vectors" in tensors:
+        if "network.vectors" in tensors:
             more |= {"vectors": strings_of("network.vectors", tensors)}
-            more |= {"vector_size": int(tensors["task.network.vector_size"][0])}
+            more |= {"vector_size": int(tensors["network.vector_size"][0])}
         return cls(words, characters, given, **more)
 
 

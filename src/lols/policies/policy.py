@@ -1,0 +1,206 @@
+"""What decides and what learns, as all of training sees it: one abstract class for weights and networks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from lols.contract.examples import Examples
+from lols.contract.space import Reference, SearchSpace
+from lols.contract.threads import Threads
+from lols.engine.beam import BatchBeamDriver, BeamDriver
+from lols.engine.drivers.fused import FusedDriver, KernelCall
+from lols.engine.structures import Batch
+from lols.errors import ConfigurationError
+from lols.learners.learner import Learner
+from lols.learners.settings import LearnerSettings
+
+
+class Terms(NamedTuple):
+    """What a policy has to know before it learns.
+
+    Parameters
+    ----------
+    space
+        The search space.
+    settings
+        How the linear learner learns.
+    returned
+        Which policy training returns: `"average"`, `"last"` or `"drawn"`.
+    alpha
+        If every pass trains a new policy, as in Searn: how fast the mixture of them moves away from the reference.
+    compiled
+        False runs everything as plain Python.
+
+    """
+
+    space: SearchSpace
+    settings: LearnerSettings
+    returned: str = "average"
+    alpha: float | None = None
+    compiled: bool = True
+
+
+class Policy(ABC):
+    """What decides, and what learns from what was searched: `Linear`, or `Own`, an object with the methods of a policy.
+
+    It chooses the driver that searches with it, and says what that is asked with (`asked`). A policy that was given as
+    an option has learned nothing; `begun` is one that learns.
+    """
+
+    settings: LearnerSettings  # what lessons must have for it: exact costs, margins
+    has_weights: ClassVar[bool] = False  # of features, which a learner changes: then margin and scale can be settled
+    averages: bool = True  # whether it knows the average over what it has learned
+    copies: bool = True  # whether it can be kept as it is while it learns on
+
+    # --- deciding ---
+
+    @property
+    @abstractmethod
+    def asked(self) -> Any:
+        """What drivers are given: weights for kernels, or an object with `costs`."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What it is called in reports."""
+
+    @property
+    def components(self) -> int:
+        """How many policies it is a mixture of."""
+        return 1
+
+    @property
+    def random(self) -> bool:
+        """Whether it draws its actions."""
+        return self.components > 1
+
+    @property
+    def keeps_scores(self) -> bool:
+        """Whether scores of items can be kept from one part of the data to the next."""
+        return False
+
+    @property
+    def together(self) -> int | None:
+        """How many examples it learns on from at a time; None for as many as in training."""
+        return None
+
+    @abstractmethod
+    def driver(
+        self,
+        space: SearchSpace,
+        examples: Examples,
+        reference: Reference | None = None,
+        *,
+        threads: Threads = 1,
+        together: int | None = None,
+        compiled: bool = True,
+    ) -> FusedDriver:
+        """What searches examples with this policy."""
+
+    @abstractmethod
+    def beam_driver(
+        self, space: SearchSpace, examples: Examples, *, threads: Threads, compiled: bool
+    ) -> BeamDriver | BatchBeamDriver:
+        """What searches them with a beam."""
+
+    @abstractmethod
+    def in_lock_step(self, space: SearchSpace, *, compiled: bool = True) -> Any:
+        """The policy as an object that scores many states at a time."""
+
+    # --- learning ---
+
+    @abstractmethod
+    def begun(self, terms: Terms) -> Policy:
+        """The policy that learns by a terms."""
+
+    @property
+    def learner(self) -> Learner | None:
+        """The linear learner, if it has one."""
+        return None
+
+    @property
+    def sent(self) -> Any:
+        """The object that workers ask, which must be sent to them; None for weights, which they follow."""
+        return None
+
+    def check_learns(self) -> None:  # noqa: B027
+        """Raise an error if it cannot learn."""
+
+    def go_on(self, learner: Learner) -> None:
+        """Learn with this learner from now on."""
+        raise ConfigurationError("only the linear learner goes on from a state: give the policy that shall go on")
+
+    def followed_by(self, other: Policy) -> Policy:
+        """Another policy that has taken over what this one has learned."""
+        return other
+
+    def check_mixable(self) -> None:
+        """Raise an error if what several of them have learned cannot be averaged."""
+        raise ConfigurationError("sync='pass' averages weights of the linear learner: use sync='exact' with policy=...")
+
+    def warm_up(self) -> None:  # noqa: B027
+        """Have ready what is needed only later."""
+
+    def calls(self, driver: FusedDriver, plan: Any) -> list[KernelCall]:
+        """The kernels of training and prediction with arguments of the right types, to compile them ahead."""
+        return []
+
+    def begin_pass(self) -> None:  # noqa: B027  (most have nothing to do)
+        """Called before each pass."""
+
+    def end_pass(self, rounds: int) -> None:  # noqa: B027
+        """Called after each pass, with its number of rounds."""
+
+    @property
+    def reference_weight(self) -> float | None:
+        """The probability of the reference in roll-ins and roll-outs; None if the schedule determines it."""
+        return None
+
+    @abstractmethod
+    def learn(self, batch: Batch, driver: Any) -> None:
+        """Learn from what a driver has searched."""
+
+    @abstractmethod
+    def copied(self) -> Any:
+        """What drivers are given as it is now; further learning does not change it."""
+
+    @abstractmethod
+    def returned(self) -> Any:
+        """The policy of the model: that which was kept, or else the average or the last one, as the terms say."""
+
+    @abstractmethod
+    def keep(self) -> None:
+        """Keep a copy as it is now, to be returned in the end."""
+
+    @abstractmethod
+    def onward(self) -> Policy:
+        """A copy that learns on from here; an error if it cannot make one."""
+
+    # --- what is written down ---
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """The settings, as plain values for model files."""
+
+    def identity(self) -> dict[str, Any]:
+        """What must be equal for a checkpoint to fit."""
+        return self.describe()
+
+    @abstractmethod
+    def report(self) -> dict[str, Any]:
+        """Numbers for the report: rounds, states, memory."""
+
+    def check_resumable(self) -> None:  # noqa: B027
+        """Raise an error if checkpoints cannot be written."""
+
+    @abstractmethod
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything that learning goes on from, as named arrays."""
+
+    @abstractmethod
+    def load(self, tensors: Mapping[str, np.ndarray]) -> None:
+        """Restore such a state."""
