@@ -46,7 +46,7 @@ def readme() -> Case:
 def chunking() -> Case:
     """Chunks of generated sentences."""
     import chunking
-    import phrases
+    from helpers import phrases
 
     return chunking.Chunks, chunking.prepared(phrases.generate(1000)), {}
 
@@ -74,9 +74,9 @@ def ocr() -> Case:
 
 def tours() -> Case:
     """Round trips."""
-    import tours
+    import tsp
 
-    return tours.Tour, tours.maps(60, seed=1), {}
+    return tsp.Tour, tsp.maps(60, seed=1), {}
 
 
 def tiles() -> Case:

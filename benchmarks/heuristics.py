@@ -20,12 +20,12 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 
-import colouring
+import bin_packing as packing
+import graph_colouring as colouring
 import job_shop
-import packing
-import salesman
 import tardiness
-import vehicles
+import tsp_insertion as insertion
+import vrp
 
 import lols
 
@@ -54,14 +54,26 @@ PROBLEMS = {
         tardiness.Tardiness, tardiness.draw, 100, "apparent tardiness cost", "earliest due date", tardiness.RULES
     ),
     "packing": Problem(
-        packing.Packing, lambda rng: packing.draw(rng, items=120), 60, "best fit", "worst fit", packing.RULES
+        packing.Packing,
+        lambda rng: packing.draw(rng, items=120),
+        60,
+        "best fit",
+        "worst fit",
+        packing.RULES,
     ),
-    "vehicles": Problem(vehicles.Vehicles, vehicles.draw, 150, "savings", "nearest neighbour", vehicles.RULES),
+    "vehicles": Problem(vrp.Vehicles, vrp.draw, 150, "savings", "nearest neighbour", vrp.RULES),
     "colouring": Problem(
-        colouring.Colouring, lambda rng: colouring.draw(rng, 30), 60, "DSATUR", "first candidate", colouring.RULES
+        colouring.Colouring,
+        lambda rng: colouring.draw(rng, 30),
+        60,
+        "DSATUR",
+        "first candidate",
+        colouring.RULES,
     ),
     "job_shop": Problem(job_shop.JobShop, job_shop.draw, 100, "MWKR", "SPT", job_shop.RULES),
-    "salesman": Problem(salesman.Trip, salesman.draw, 100, "farthest insertion", "nearest to the last", salesman.RULES),
+    "salesman": Problem(
+        insertion.Trip, insertion.draw, 100, "farthest insertion", "nearest to the last", insertion.RULES
+    ),
 }
 
 

@@ -57,10 +57,10 @@ def runs(seeds: int, tasks: list[str], choose: bool) -> list[Run]:
 class OneShot:
     """Shards that are trained to the end on their own, and averaged once by their rounds."""
 
-    def __init__(self, run: Any, workers: Any, shards: int, legs: tuple[int, int]):
+    def __init__(self, learning: Any, data: Any, workers: Any, shards: int, legs: tuple[int, int]):
         from lols.training.mixing import Mixing
 
-        self.mixing, self.run = Mixing(run, workers, shards, (1, 1)), run
+        self.mixing, self.learning = Mixing(learning, data, workers, shards, (1, 1)), learning
 
     def passes(self, bar: Any) -> Any:
         """All passes at once."""
@@ -68,18 +68,20 @@ class OneShot:
         from lols.learners.mixing import mixed
         from lols.training.mixing import train_shard
 
-        run, mixing, ends = self.run, self.mixing, []
-        whole = run.student.learner
+        learning, mixing, ends = self.learning, self.mixing, []
+        whole = learning.policy.learner
         for shard in range(len(mixing._data)):
-            run.student.learner = learner = run.trainer.new_learner()
+            learner = learning.recipe.new_learner()
+            learning.policy.go_on(learner)
             detour = Detour(learner)
-            for number in range(run.trainer.passes):
-                run.pass_ = number
+            for number in range(learning.passes):
+                learning.go_to(number, 0)
                 mixing._share_whole()
                 apply_changes(learner, train_shard(list(mixing._tasks())[shard]).changes)
             ends.append(detour.changes())
         apply_changes(whole, mixed(whole, ends, by="rounds"))
-        run.student.learner, run.pass_, run.offset = whole, run.trainer.passes, 0
+        learning.policy.go_on(whole)
+        learning.go_to(learning.passes, 0)
         yield
 
 

@@ -70,11 +70,12 @@ class Run:
         prepared = prepare_trees(parser, held)
         self.task = parser._task(held.corpus, prepared)
         trainer = parser._trainer(self.task, held.corpus.offsets.size - 1)
-        self.policy: Any = trainer.policy
+        self.policy: Any = trainer.policy.asked
         examples = self.task.examples(held.corpus, prepared.trees)
         trainer.warm_up(self.task.examples(first(held.corpus, 8), first_trees(prepared.trees, held.corpus, 8)))
         if self.speed:
-            print(f"  threads: {trainer.new_run(examples).driver().threads} of lols share a level", flush=True)
+            with trainer.new_policy().driver(self.task.space, examples, threads=trainer.threads) as driver:
+                print(f"  threads: {driver.threads} of lols share a level", flush=True)
         self.start_clocks()
         model = trainer.fit(examples, progress=False, after_pass=self)
         test = self.scores(self.best or model, "test")

@@ -22,6 +22,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 DATA = Path(os.environ.get("LOLS_DATA", "data"))
 NETWORK = 1.25e9  # bytes a second, of the model on paper: 10 Gbit/s
 
@@ -56,13 +58,19 @@ class Exact:
     """Training by workers in exact mode, or in this process."""
 
     def __init__(self, trainer: Any, examples: Any, workers: Any, stack: contextlib.ExitStack):
-        from lols.engines.searcher import BatchSearcher
+        from lols.training.learning import Learning
+        from lols.training.loop import Searcher, learn
+        from lols.training.sources import in_memory
 
-        self.trainer, self.run, self.workers = trainer, trainer.new_run(examples), workers
-        self.driver = stack.enter_context(self.run.driver())
-        self.searcher: Any = self.driver if workers is None else BatchSearcher(workers, self.driver)
-        self.batches = self.run.batches()
-        self.count = len(examples) // self.run.batch_size  # of a turn
+        source = in_memory(trainer, examples)
+        self.learning, self.workers = Learning(trainer, source.count, source.batch_size(trainer)), workers
+        self.searcher = stack.enter_context(Searcher(self.learning, source, found=self._found))
+        self.searcher.turn_to(source.first, np.arange(len(examples)))
+        if workers is not None:
+            self.searcher.send_to(workers)
+        self.steps = learn(self.learning, source, self.searcher)
+        self.count = len(examples) // self.learning.batch_size  # of a turn
+        self.searched = 0.0
         self.search: list[float] = []
         self.learn: list[float] = []
         self.cpu: list[float] = []  # seconds of processors, here and in a single worker
@@ -84,20 +92,21 @@ class Exact:
         """The same without counting seconds of processors."""
         whole = time.perf_counter()
         for _ in range(self.count):
-            indices, rounds = next(self.batches)
             began = time.perf_counter()
-            policy = self.run.student.rolling_policy()
-            batch = self.searcher.make_lessons(indices, rounds, policy, self.trainer.plan, *self.run.betas(rounds))
-            searched = time.perf_counter()
-            self.run.learn(batch)
-            self.search.append(searched - began)
-            self.learn.append(time.perf_counter() - searched)
+            next(self.steps)
+            self.search.append(self.searched - began)
+            self.learn.append(time.perf_counter() - self.searched)
         return time.perf_counter() - whole
+
+    def _found(self, _batch: Any) -> None:
+        """Note when a batch has been searched."""
+        self.searched = time.perf_counter()
 
     @property
     def bytes_a_batch(self) -> tuple[float, float]:
         """Of weights sent to the workers, and of lessons received."""
-        return self.searcher.history.sent / self.searcher.batches, self.searcher.received / self.searcher.batches
+        by: Any = self.searcher._by
+        return by.history.sent / by.batches, by.received / by.batches
 
 
 class Silent:
@@ -116,9 +125,13 @@ class Pass:
     def __init__(self, trainer: Any, examples: Any, workers: Any):
         import lols.training.mixing as mixing
         from lols.engines import InProcess
+        from lols.training.learning import Learning
+        from lols.training.sources import in_memory
 
         _, legs = mixing.shards_and_legs(InProcess(sync="pass", shards=workers.alive))
-        self.mixing = mixing.Mixing(trainer.new_run(examples), workers, workers.alive, legs)
+        source = in_memory(trainer, examples)
+        learning = Learning(trainer, source.count, source.batch_size(trainer))
+        self.mixing = mixing.Mixing(learning, source.data, workers, workers.alive, legs)
         self.legs: Iterator[None] = self.mixing.passes(Silent())
         self.serial: list[float] = []  # seconds of mixing
         self._module, self._mixed, self._apply = mixing, mixing.mixed, mixing.apply_changes
@@ -206,7 +219,7 @@ def measure(asked: argparse.Namespace) -> dict[str, Any]:
         found |= {f"seconds_{name}": statistics.median(getattr(plain, name)[after:]) for name in ("search", "learn")}
         exact = ways["exact, 2 workers"]
         found["seconds_search_2"] = statistics.median(exact.search[after:])
-        same = exact.run.student.learner.state(), plain.run.student.learner.state()
+        same = exact.learning.policy.learner.state(), plain.learning.policy.learner.state()
         found["bit_identical"] = all((same[0][name] == same[1][name]).all() for name in same[0])
     return found
 

@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 ROOT = Path(__file__).resolve().parents[1]
-KINDS = ("tagger", "parser", "classifier", "tours")
+KINDS = ("tagger", "parser", "classifier", "tsp")
 
 
 def prepare(kind: str, path: Path) -> None:
@@ -35,10 +35,10 @@ def prepare(kind: str, path: Path) -> None:
 
     if kind == "classifier":
         lols.CostSensitiveClassifier(seed=1, passes=1).fit(*rows(3000)).save(path)
-    elif kind == "tours":
-        import tours
+    elif kind == "tsp":
+        import tsp
 
-        lols.train(tours.Tour, tours.maps(200, 1), passes=1, seed=1).save(path)
+        lols.train(tsp.Tour, tsp.maps(200, 1), passes=1, seed=1).save(path)
     else:
         sentences = generated()
         words = [sentence.forms for sentence in sentences]
@@ -66,10 +66,10 @@ def requests(kind: str) -> list[Any]:
     """What is asked of a model, one at a time."""
     if kind == "classifier":
         return [[row] for row in rows(100)[0]]
-    if kind == "tours":
-        import tours
+    if kind == "tsp":
+        import tsp
 
-        return [[places] for places in tours.maps(100, 2)]
+        return [[places] for places in tsp.maps(100, 2)]
     return [[sentence.forms] for sentence in generated()[:100]]
 
 
@@ -77,10 +77,10 @@ def opened(kind: str, path: Path) -> Any:
     """A loaded model."""
     import lols
 
-    if kind == "tours":
-        import tours
+    if kind == "tsp":
+        import tsp
 
-        return lols.load(path, tours.Tour)
+        return lols.load(path, tsp.Tour)
     return lols.load(path)
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from phrases import generate
+from helpers.phrases import generate
 from rich.console import Console
 from rich.table import Table
 

@@ -13,13 +13,13 @@ import heapq
 import time
 from typing import Any
 
-import comparing
 import numpy as np
+from helpers import comparing, drawing
 
 import lols
 from lols import emit, feature
 
-__all__ = ["Robot", "draw", "maps", "quickest"]
+__all__ = ["Robot", "draw", "maps", "quickest", "show"]
 
 LIMIT = 80  # the robot's battery: seconds
 LEARNER = lols.LearnerSettings("hinge", "adagrad", margin="weighted")
@@ -157,6 +157,21 @@ def draw(world: dict[str, Any], *ways: list[int]) -> str:
             flat[cell] = flat[cell] if flat[cell] in "SG" else "o"
         pictures.append(["".join(flat[first : first + width]) for first in range(0, len(flat), width)])
     return "\n".join("    ".join(lines) for lines in zip(*pictures))
+
+
+def show(axes: Any, world: dict[str, Any], cells: list[int]) -> None:
+    """Draw the map: walls, mud, and the cells that the robot has been in."""
+    kinds = {"#": ("s", drawing.SOFT, 13), "~": ("s", drawing.EDGE, 13)}
+    for place, kind in enumerate("".join(world["rows"])):
+        east, north = place % world["width"], -(place // world["width"])
+        if kind in kinds:
+            marker, colour, size = kinds[kind]
+            axes.plot(east, north, marker, color=colour, markersize=size)
+        if place in cells and kind not in "SG":
+            axes.plot(east, north, "o", color=drawing.BLUE, markersize=5)
+        if kind in "SG":
+            axes.text(east, north, kind, ha="center", va="center", weight="bold", color=drawing.ORANGE)
+    drawing.empty_map(axes)
 
 
 def main(argv: list[str] | None = None) -> None:

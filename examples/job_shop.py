@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import solving
+from helpers import solving
 
 import lols
 from lols import emit_curve, feature
@@ -269,7 +269,7 @@ def above(ends: Sequence[float], group: Group) -> list[float]:
 Decide = Callable[[list[Shop]], Sequence[float]]
 
 
-def show(name: str, decide: Decide, groups: dict[str, Group], seconds: float | None = None) -> float:
+def print_row(name: str, decide: Decide, groups: dict[str, Group], seconds: float | None = None) -> float:
     """Print how far above the best known ends a way to decide is, and return its seconds for an instance."""
     began = time.perf_counter()
     each = [above(decide([shop for shop, _ in group]), group) for group in groups.values()]
@@ -318,20 +318,20 @@ def main(argv: list[str] | None = None) -> None:
     print(heading)
     for name, rule in RULES.items():
         model.reference_outputs(every, rule)  # compiles
-        show(name, lambda shops, rule=rule: model.reference_outputs(shops, rule), groups)
+        print_row(name, lambda shops, rule=rule: model.reference_outputs(shops, rule), groups)
     model.predict(every[:1], best_of=2)
-    same = [show(name, decide, groups) for name, decide in learned.items()][-1]
+    same = [print_row(name, decide, groups) for name, decide in learned.items()][-1]
     if not solving.INSTALLED:
         return
     first = {name: group[: chosen.minute] for name, group in groups.items()}
     for words, seconds, some in (("the same time", same, groups), ("a minute", solving.MINUTE, first)):
         if any(some.values()):
             solver = partial(solving.solve_all, solve, seconds=seconds, together=chosen.together)
-            show(f"CP-SAT, {words}", solver, some, seconds)
+            print_row(f"CP-SAT, {words}", solver, some, seconds)
     if 0 < chosen.minute < max(len(group) for group in groups.values()):
         print(f"\nthe first {chosen.minute} of each, which had a minute:\n{heading}")
         for name, decide in learned.items():
-            show(name, decide, first)
+            print_row(name, decide, first)
 
 
 if __name__ == "__main__":

@@ -13,13 +13,14 @@ import itertools
 import time
 from typing import Any
 
-import comparing
 import numpy as np
+from helpers import comparing, drawing
 
 import lols
 from lols import emit, feature
+from lols.plots.plans import side_by_side
 
-__all__ = ["Page", "best_page", "draw", "pages"]
+__all__ = ["Page", "best_page", "draw", "pages", "show"]
 
 SLOTS, STORIES = 5, 8
 SEEN = (0.9, 0.75, 0.6, 0.45, 0.35)  # how many readers look at each slot
@@ -142,20 +143,18 @@ def clicked_slots(page: dict[str, Any], order: list[int]) -> list[float]:
     return [float(clicks(x, y, [SLOTS, *order], slot)) for slot in range(SLOTS)]
 
 
-COLOURS = ("#cfe3f3", "#fde2c8", "#d7efd7", "#f6d5dd", "#fff3bf")
-
-
-def picture(page: dict[str, Any], order: list[int]) -> str:
-    """A page as part of an SVG of 250 by 250: a box for each slot, as high as it is seen, with a bar for its clicks."""
-    made, top = "", 0.0
+def show(axes: Any, page: dict[str, Any], order: list[int]) -> None:
+    """Draw a box for each slot, as high as the share of readers who see it, with a bar for its clicks."""
+    top = 0.0
     for story, clicked, seen in zip(order, clicked_slots(page, order), SEEN):
-        topic, height = page["topic"][story], 250.0 * seen / sum(SEEN)
+        topic, middle = page["topic"][story], top - 0.5 * seen
         facts = f"{TOPICS[topic]}, quality {page['quality'][story]:.2f}, interest {page['interest'][topic]:.2f}"
-        made += f'<rect y="{top:.1f}" width="250" height="{height - 3:.1f}" fill="{COLOURS[topic]}"/>'
-        made += f'<rect y="{top + height - 9:.1f}" width="{250 * clicked:.1f}" height="6" fill="#0072b2"/>'
-        made += f'<text x="6" y="{top + height / 2 + 2:.1f}" font-size="12">{facts}</text>'
-        top += height
-    return made
+        axes.barh(middle, 1.0, seen - 0.02, color=drawing.COLOURS[topic], alpha=0.25)
+        axes.barh(top - seen + 0.05, clicked, 0.06, color=drawing.BLUE)
+        axes.text(0.02, middle + 0.02, facts, va="center", fontsize=9)
+        top -= seen
+    axes.set(xlim=(0, 1), ylim=(top, 0), xticks=[], yticks=[])
+    axes.spines[:].set_visible(False)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -173,7 +172,7 @@ def main(argv: list[str] | None = None) -> None:
         for title, order in zip(titles, orders.values()):
             print(f"\n{title}\n{draw(page, order)}")
     if chosen.svg:
-        comparing.panels(chosen.svg, titles, [picture(page, order) for order in orders.values()], 250, 250)
+        side_by_side(show, [(page, order) for order in orders.values()], titles, chosen.svg)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from glyphs import WORDS, draw_word
+from helpers.glyphs import WORDS, draw_word
 from rich.console import Console
 from rich.table import Table
 

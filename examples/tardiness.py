@@ -11,16 +11,18 @@ of weight divided by length, if this job goes first.
 from __future__ import annotations
 
 import time as clock
+from collections.abc import Sequence
 from functools import partial
 from math import exp
+from typing import Any
 
 import numpy as np
-import solving
+from helpers import drawing, solving
 
 import lols
 from lols import emit, feature
 
-__all__ = ["RULES", "Tardiness", "descend", "draw", "solve"]
+__all__ = ["RULES", "Tardiness", "descend", "draw", "show", "solve"]
 
 Jobs = tuple[np.ndarray, np.ndarray, np.ndarray]  # lengths, weights and due dates
 
@@ -227,6 +229,18 @@ def solve(jobs: Jobs, seconds: float) -> float | None:
         model.add_hint(ends[j], int(end))
     found = solving.cp_sat(model, seconds)
     return None if found is None else found / float(jobs[1].mean() * jobs[0].mean())
+
+
+def show(axes: Any, jobs: Jobs, order: Sequence[int]) -> None:
+    """Draw the jobs in their order, as high as their weight; those that are late in orange, the later the darker."""
+    time, weight, due = (column[list(order)] for column in jobs)
+    ends = np.cumsum(time)
+    late = np.maximum(0.0, ends - due)
+    shares = 0.25 + 0.75 * np.minimum(1.0, late / (4.0 * time.mean()))
+    for end, length, height, tardy, share in zip(ends, time, weight, late, shares):
+        colour, alpha = (drawing.ORANGE, share) if tardy > 0 else (drawing.BLUE, 0.35)
+        axes.bar(end - length, height, 0.94 * length, align="edge", color=colour, alpha=alpha)
+    axes.set(xlabel="time", ylabel="weight")
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 FOLDER = Path(__file__).parents[1] / "notebooks"
 METADATA = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
 METADATA["language_info"] = {"name": "python"}
+LONGEST = 2000  # characters of text beside HTML; a longer one says nothing to anybody
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
@@ -45,6 +46,8 @@ def cleaned(notebook: Any) -> Any:
             for kind, text in output.get("data", {}).items():
                 if kind.startswith("text/"):
                     output.data[kind] = ADDRESS.sub("", text)
+            if "text/html" in output.get("data", {}) and len(output.data["text/plain"]) > LONGEST:
+                output.data["text/plain"] = output.data["text/plain"].partition("(")[0] + "(...)"
     return notebook
 
 

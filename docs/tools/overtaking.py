@@ -2,8 +2,9 @@
 
     python docs/tools/overtaking.py
 
-Round trips of 20 cities (examples/tours.py), learned from the rule of the nearest neighbour, on 1 to 2,048 maps. It
-takes about a minute, prints what it draws, and writes docs/pictures/overtaking.svg.
+Round trips of 20 cities (examples/tsp.py), learned from the rule of the nearest neighbour, on 1 to 2,048 maps. It
+takes about a minute, prints what it draws, and writes docs/pictures/overtaking.svg, and overtaking-narrow.svg for
+phones.
 """
 
 from __future__ import annotations
@@ -15,24 +16,27 @@ from typing import Any
 import numpy as np
 
 import lols
-from lols.plots.look import BLUE, GREY, ORANGE, drawing, new_figure, save
+from lols.plots.look import BLUE, GREY, ORANGE, TEXT, drawing, new_figure
 
-ROOT = Path(__file__).parents[2]
-FILE = ROOT / "docs" / "pictures" / "overtaking.svg"
-sys.path.insert(0, str(ROOT / "examples"))
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+
+import tsp
+
+from pictures import PICTURES, write
 
 SIZES = [2**k for k in range(12)]
 SEEDS = range(5)
 
 
-def curves(tours: Any, test: list[np.ndarray], best: float) -> tuple[dict[str, np.ndarray], float, Any]:
+def curves(test: list[np.ndarray], best: float) -> tuple[dict[str, np.ndarray], float, Any]:
     """By algorithm, seed and maps, percent above the shortest trips; those of the teacher; the last model of LOLS."""
     found = {name: np.zeros((len(SEEDS), len(SIZES))) for name in ("cloning", "lols")}
     for seed in SEEDS:
-        maps = tours.maps(SIZES[-1], seed + 1)
+        maps = tsp.maps(SIZES[-1], seed + 1)
         for name, losses in found.items():
             for k, size in enumerate(SIZES):
-                model = lols.train(tours.Tour, maps[:size], algorithm=name, passes=1, seed=seed)
+                model = lols.train(tsp.Tour, maps[:size], algorithm=name, passes=1, seed=seed)
                 losses[seed, k] = 100 * (model.evaluate(test) / best - 1)
     return found, 100 * (model.reference_losses(test).mean() / best - 1), model
 
@@ -43,12 +47,15 @@ def note(axes: Any, text: str, place: tuple[float, float], offset: tuple[int, in
 
 
 @drawing
-def picture(found: dict[str, np.ndarray], teacher: float, places: np.ndarray, trips: dict[str, list[int]]) -> Any:
-    """On the left the curves, on the right one map twice."""
+def picture(
+    found: dict[str, np.ndarray], teacher: float, places: np.ndarray, trips: dict[str, list[int]], narrow: bool
+) -> Any:
+    """On the left the curves, on the right one map twice; if it is narrow, for phones, the maps are below."""
     from matplotlib.ticker import NullLocator
 
-    figure = new_figure(11, 3.5)
-    left, *right = figure.subplots(1, 3, width_ratios=[1.8, 1, 1])
+    figure = new_figure(5, 5.6) if narrow else new_figure(11, 3.5)
+    parts, sizes = ("ll;tp", {"height_ratios": [1.2, 1]}) if narrow else ("ltp", {"width_ratios": [1.8, 1, 1]})
+    left, *right = figure.subplot_mosaic(parts, **sizes).values()
     lines: dict[str, tuple[str, Any]] = {"cloning": (GREY, (0, (2, 2))), "lols": (BLUE, "-")}
     for name, (colour, style) in lines.items():
         losses = found[name]
@@ -65,7 +72,7 @@ def picture(found: dict[str, np.ndarray], teacher: float, places: np.ndarray, tr
     for axes, (name, trip), colour in zip(right, trips.items(), (ORANGE, BLUE)):
         there = places[[*trip, trip[0]]]
         axes.plot(*there.T, color=colour, linewidth=2)
-        axes.plot(*places.T, "o", color="#1d2126", markersize=4)
+        axes.plot(*places.T, "o", color=TEXT, markersize=4)
         axes.set(aspect="equal", xticks=[], yticks=[], title=name)
         axes.spines[:].set_visible(True)
         axes.margins(0.06)
@@ -74,11 +81,9 @@ def picture(found: dict[str, np.ndarray], teacher: float, places: np.ndarray, tr
 
 def main() -> None:
     """Learn, print, draw."""
-    import tours
-
-    test = tours.maps(200, 1000)
-    best = np.array([tours.two_opt(places)[0] for places in test])
-    found, teacher, model = curves(tours, test, float(best.mean()))
+    test = tsp.maps(200, 1000)
+    best = np.array([tsp.two_opt(places)[0] for places in test])
+    found, teacher, model = curves(test, float(best.mean()))
     for name, losses in {**found, "teacher": np.array([[teacher]])}.items():
         print(name, *(f"{loss:.1f}" for loss in losses.mean(axis=0)))
     gains = model.reference_losses(test) - model.losses(test)
@@ -87,8 +92,10 @@ def main() -> None:
     trips = {"teacher": model.reference_outputs([places])[0], "policy": model.predict_one(places)}
     titles = {}
     for name, trip in trips.items():
-        titles[f"the {name}'s trip: {tours.lengths(places, np.array(trip)):.2f}"] = trip
-    save(picture(found, teacher, places, titles), FILE)
+        titles[f"the {name}'s trip: {tsp.lengths(places, np.array(trip)):.2f}"] = trip
+    for name in ("overtaking", "overtaking-narrow"):
+        drawn = picture(found, teacher, places, titles, narrow="narrow" in name)
+        write(drawn, PICTURES / f"{name}.svg")
 
 
 if __name__ == "__main__":

@@ -58,6 +58,12 @@ class LolsError(ValueError):
     """Base of all errors that are the input's fault rather than the library's.
 
     The message is never longer than anybody reads: of a longer one, the middle is left out.
+
+    Parameters
+    ----------
+    message
+        One line: the place, what is wrong, and the fix.
+
     """
 
     def __init__(self, message: object = ""):
@@ -65,17 +71,37 @@ class LolsError(ValueError):
 
 
 class SpaceError(LolsError):
-    """A search space or a reference broke the contract: says which function, which example, which step."""
+    """A search space or a reference broke the contract: says which function, which example, which step.
+
+    Parameters
+    ----------
+    message
+        The function, where it was seen, and how to mend it.
+
+    """
 
 
 class ConfigurationError(LolsError):
-    """Options that contradict each other, or that a space cannot honour."""
+    """Options that contradict each other, or that a space cannot honour.
+
+    Parameters
+    ----------
+    message
+        The option, and what to choose in its place.
+
+    """
 
 
 class ModelFileError(LolsError):
     """A model or checkpoint file that cannot be read: truncated, edited, or of another kind.
 
     The message is one line, whatever names and texts of the file it repeats.
+
+    Parameters
+    ----------
+    message
+        The file, what is wrong with it, and the fix.
+
     """
 
     def __init__(self, message: object = ""):

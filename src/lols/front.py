@@ -215,6 +215,22 @@ def load(
     Without a space, returns the estimator that wrote the file. If the model was trained with `policy`, an object of the
     same class must be given; its `load` receives the arrays. A model of `lols.optimise` that decides by its `reference`
     does so again, by that of the task unless another one is given.
+
+    Parameters
+    ----------
+    path
+        A model file.
+    space
+        For a model of your own task: its space, task or program.
+    policy
+        For a model with a policy of your own: one of the same kind, whose state is replaced.
+    reference
+        Who decides if the model is one of `lols.optimise` that kept its heuristic; None for the task's.
+    threads
+        How many threads predictions use; None for as many as help.
+    compiled
+        Whether the functions of your task are compiled.
+
     """
     if space is None:
         from lols.tasks.registry import read_model

@@ -10,7 +10,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-@pytest.mark.parametrize("name", ["ocr", "chunking", "tours", "layout", "grid"])
+@pytest.mark.parametrize("name", ["ocr", "chunking", "tsp", "layout", "grid"])
 def test_the_task_of_an_example_has_less_than_thirty_lines(name):
     tree = ast.parse((EXAMPLES / f"{name}.py").read_text("utf-8"))
     tasks = [one for one in tree.body if isinstance(one, ast.ClassDef) and "lols.Task" in map(ast.unparse, one.bases)]

@@ -33,10 +33,17 @@ def package():
     return griffe.load("lols", search_paths=[ROOT / "src"], extensions=extensions, docstring_parser="numpy")
 
 
+def shown() -> dict[str, list[str] | None]:
+    """What is on the API pages, with the members that are shown of it; None if it is all."""
+    pages = "".join(page.read_text("utf-8") for page in sorted((ROOT / "docs/api").glob("*.md")))
+    found = re.findall(r"^::: (\S+)\n((?:    .*\n)*)", pages, re.MULTILINE)
+    members = {path: re.search(r"members: \[(.*)\]", options) for path, options in found}
+    return {path: None if some is None else re.findall(r"\w+", some[1]) for path, some in members.items()}
+
+
 def paths() -> list[str]:
-    """What is on the API pages."""
-    lines = [line for page in sorted((ROOT / "docs/api").glob("*.md")) for line in page.read_text("utf-8").splitlines()]
-    return [line.split()[1] for line in lines if line.startswith("::: ")]
+    """The names on the API pages."""
+    return list(shown())
 
 
 def running(path: str) -> tuple[Any, Any]:
@@ -54,11 +61,12 @@ def running(path: str) -> tuple[Any, Any]:
 
 
 def public(path: str) -> Iterator[tuple[str, Any]]:
-    """An object and what is public in it, inherited or not, each with its name."""
+    """An object and those of its members that are shown, inherited or not, each with its name."""
     found, _ = running(path)
     yield path, found
+    names = shown()[path]
     for name, member in inspect.getmembers_static(found) if inspect.isclass(found) else ():
-        if name[0] != "_" and inspect.isroutine(member):
+        if name[0] != "_" and inspect.isroutine(member) and (names is None or name in names):
             yield f"{path}.{name}", getattr(member, "__func__", member)
 
 
@@ -66,6 +74,25 @@ def written(shown: Any) -> Iterator[tuple[str, dict[str, str]]]:
     """The sections of parameters and attributes in a docstring: what each entry says."""
     for kind, text in SECTION.findall(inspect.getdoc(shown) or ""):
         yield kind, {name: " ".join(says.split()) for name, says in ENTRY.findall(text)}
+
+
+def taken(shown: Any) -> set[str]:
+    """The parameters of an object that is the library's own; none of a class that has those of its base."""
+    if not str(getattr(shown, "__module__", "")).startswith("lols"):
+        return set()
+    if inspect.isclass(shown) and (
+        getattr(shown, "_is_protocol", False) or not {"__init__", "__new__"} & set(vars(shown))
+    ):
+        return set()
+    return set(inspect.signature(shown).parameters) - {"self", "cls"} if callable(shown) else set()
+
+
+def described(path: str, shown: Any) -> bool:
+    """Whether each parameter of a class is an attribute with a sentence of its own."""
+    if not inspect.isclass(shown):
+        return False
+    lines = inspect.getsource(shown)
+    return all(re.search(rf'^    {name}: .*\n    """', lines, re.MULTILINE) for name in taken(shown))
 
 
 def tables(shown: Any) -> Any:
@@ -96,10 +123,12 @@ def differences(owner: Any, entries: Any) -> list[str]:
             continue
         if plain(entry.annotation) != plain(parameter.annotation):
             wrong.append(f"{entry.name} is {parameter.annotation}, not {entry.annotation}")
-        given = {} if parameter.kind is inspect.Parameter.VAR_KEYWORD else inspect.Parameter.empty
+        given = {inspect.Parameter.VAR_KEYWORD: {}, inspect.Parameter.VAR_POSITIONAL: ()}.get(
+            parameter.kind, inspect.Parameter.empty
+        )
         default = given if parameter.default is inspect.Parameter.empty else parameter.default
         shown = given if entry.value is None else eval(str(entry.value), vars(module))
-        if repr(default) != FACTORY and shown is not default and shown != default:
+        if repr(default) != FACTORY and shown is not default and repr(shown) != repr(default):
             wrong.append(f"the default of {entry.name} is {default!r}, not {entry.value}")
     return wrong
 
@@ -109,6 +138,9 @@ def test_every_parameter_has_an_entry_of_its_own_that_says_what_it_is(path):
     if path.startswith("lols.torch"):
         pytest.importorskip("torch")
     for name, shown in public(path):
+        assert not taken(shown) or dict(written(shown)) or described(path, shown), (
+            f"{name}: say what its parameters are"
+        )
         for kind, entries in written(shown):
             assert all(NAME.fullmatch(entry) for entry in entries), f"{name}: one name an entry, in {list(entries)}"
             assert all(entries.values()), name

@@ -23,7 +23,8 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 SITE = sorted(DOCS.rglob("*.md"))
 ROOT_PAGES = [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]  # docs/tools/hooks.py
-PAGES = [ROOT / "README.md", *ROOT_PAGES, *SITE]
+GALLERY = ROOT / "examples" / "README.md"  # the same
+PAGES = [ROOT / "README.md", *ROOT_PAGES, GALLERY, *SITE]
 
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
@@ -130,7 +131,71 @@ def test_the_navigation_lists_every_page_once():
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8").split("\nnav:\n")[1]
     listed = re.findall(r": (\S+\.(?:md|ipynb))$", navigation, re.MULTILINE)
     pages = [page.relative_to(DOCS).as_posix() for page in (*SITE, *DOCS.rglob("*.ipynb"))]
-    assert sorted(listed) == sorted([*pages, *(page.name.lower() for page in ROOT_PAGES)])
+    assert sorted(listed) == sorted([*pages, *(page.name.lower() for page in ROOT_PAGES), "examples/gallery.md"])
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("probabilities", "confidence"),
+        ("confidence", "confidence"),
+        ("resume", "interrupt-and-resume"),
+        ("cite", "citing"),
+        ("PyTorch", "neural"),
+        ("64 cores", "more-machines"),
+        ("many machines", "more-machines"),
+        ("worse than teacher", "faq"),
+        ("bin packing", "problems"),
+        ("future random", "random-future"),
+    ],
+)
+def test_what_is_searched_for_is_in_a_heading_of_its_guide(words, page):
+    """The search puts pages with the words in a heading first."""
+    headings = HEADING.findall(prose(DOCS / f"{page}.md"))
+    assert any(all(word.lower() in heading.lower() for word in words.split()) for heading in headings)
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", GALLERY, *SITE], ids=lambda page: page.relative_to(ROOT).as_posix()
+)
+def test_code_on_pages_is_seen_without_scrolling(page):
+    """Ruff wraps Python so (docs/ruff.toml); what is printed may be wider."""
+    for kind, code in re.findall(r"^```(\w+)\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL):
+        printed = re.compile(r"# [>~] ")
+        wide = [line for line in code.splitlines() if len(line) > 88 and not printed.match(line)]
+        assert kind == "text" or wide == []
+
+
+def test_names_on_the_api_pages_are_links():
+    pytest.importorskip("mkdocs")
+    linked = tool("hooks").linked
+    here = '<a href="training.html#lols.training.algorithms.Algorithm">'
+    assert linked("see <code>Algorithm</code>") == f"see {here}<code>Algorithm</code></a>"
+    assert linked("<code>lols.Algorithm</code>") == f"{here}<code>lols.Algorithm</code></a>"
+    same = "<a><code>Algorithm</code></a> <code>algorithm</code> <code>Other</code>"
+    assert linked(same) == same
+    assert linked("docs/contract.md describes it") == '<a href="../contract.html">contract.md</a> describes it'
+
+
+def test_the_gallery_has_each_example_with_its_picture():
+    gallery = GALLERY.read_text("utf-8")
+    names = [program.stem for program in (ROOT / "examples").glob("*.py")]
+    assert sorted(re.findall(r"^\[(\w+)\.py\]\(\1\.py\)", gallery, re.MULTILINE)) == sorted(names)
+    assert sorted(re.findall(r"!\[[^\]]{20,}\]\(\S*/examples/(\w+)\.svg\)", gallery)) == sorted(names)
+    assert gallery.count("**Result:**") == len(names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_pictures_have_texts_for_those_who_do_not_see_them(page):
+    for text in re.findall(r"!\[([^\]]*)\]\(", prose(page)):
+        assert len(text) >= 20, text
+
+
+@pytest.mark.parametrize("picture", sorted((DOCS / "pictures").rglob("*.svg")), ids=lambda picture: picture.stem)
+def test_pictures_follow_the_scheme_of_the_page(picture):
+    text = picture.read_text("utf-8")
+    assert "prefers-color-scheme:dark" in text.replace("prefers-color-scheme: dark", "prefers-color-scheme:dark")
+    assert re.search(r"(?:fill|stroke): #[0-9a-f]{6}", text.partition("</style>")[2]) is None
 
 
 @pytest.mark.parametrize("page", ["results/performance.md", "choose-a-strategy.md"])
@@ -153,7 +218,19 @@ def test_guides_repeat_figures_of_their_results_in_one_table_at_most(page):
     assert all(each <= results for each in repeated)
 
 
-@pytest.mark.parametrize("module", ["lols", "lols.bandit", "lols.policies", "lols.torch", "lols.contract.checks"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "lols",
+        "lols.bandit",
+        "lols.contract.checks",
+        "lols.engines",
+        "lols.io",
+        "lols.plots",
+        "lols.policies",
+        "lols.torch",
+    ],
+)
 def test_the_api_pages_show_every_public_name(module):
     if module == "lols.torch":
         pytest.importorskip("torch")

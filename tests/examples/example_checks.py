@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from tests.docs.blocks import python_blocks
+
 ROOT = Path(__file__).parents[2]
 
 NUMBER = r"([+-]?\d+\.\d+)"
@@ -37,10 +39,24 @@ def check_length(name: str, task: str) -> None:
 
 
 def check_page(name: str, task: str) -> None:
-    """The page in the documentation shows the class as it is, and names the command behind its figures."""
-    page = (ROOT / "docs" / "examples" / f"{name}.md").read_text("utf-8")
-    assert source_of(name, task) in page
-    assert f"python examples/{name}.py" in page
+    """The page in the documentation shows the code of the class, and names the command behind its figures."""
+    path = ROOT / "docs" / "examples" / f"{name}.md"
+    [shown] = [
+        node
+        for block in python_blocks(path)
+        for node in ast.parse(block.code).body
+        if isinstance(node, ast.ClassDef) and node.name == task
+    ]
+    assert as_one_line(shown) == as_one_line(ast.parse(source_of(name, task)).body[0])
+    assert f"python examples/{name}.py" in path.read_text("utf-8")
+
+
+def as_one_line(code: ast.AST) -> str:
+    """The code without its documentation, however it is wrapped."""
+    for node in ast.walk(code):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+            node.body = node.body[1:]
+    return ast.unparse(code)
 
 
 def read_table(printed: str) -> dict[str, list[float]]:

@@ -7,8 +7,8 @@ import json
 import os
 
 import chunking
-import phrases
 import pytest
+from helpers import phrases
 
 from lols.contract.checks import check_space
 from tests.examples.example_checks import check_length, check_page, run

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-import comparing
 import grid
 import numpy as np
 import pytest
+from helpers import comparing
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 

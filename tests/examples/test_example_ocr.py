@@ -6,10 +6,10 @@ import doctest
 import json
 import os
 
-import glyphs
 import numpy as np
 import ocr
 import pytest
+from helpers import glyphs
 
 import lols
 from lols.contract.checks import check_space

@@ -11,29 +11,30 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import colouring
+import bin_packing as packing
+import graph_colouring as colouring
 import job_shop
 import numpy as np
-import packing
 import pytest
-import salesman
-import solving
 import tardiness
-import vehicles
+import tsp_insertion
+import vrp
+from helpers import solving
 
 import lols
 from benchmarks import heuristics
 from lols.contract.checks import check_space
+from lols.plots.plans import plans_figure
 from tests.examples.example_checks import lines_of_code, source_of
 
 MOST_LINES = 60
 SMALL: dict[str, Any] = {
     "tardiness": (tardiness, tardiness.Tardiness, partial(tardiness.draw, jobs=7)),
     "packing": (packing, packing.Packing, partial(packing.draw, items=25)),
-    "vehicles": (vehicles, vehicles.Vehicles, partial(vehicles.draw, customers=10)),
+    "vehicles": (vrp, vrp.Vehicles, partial(vrp.draw, customers=10)),
     "colouring": (colouring, colouring.Colouring, partial(colouring.draw, vertices=10)),
     "job_shop": (job_shop, job_shop.JobShop, partial(job_shop.draw, size=(5, 4))),
-    "salesman": (salesman, salesman.Trip, partial(salesman.draw, cities=9)),
+    "salesman": (tsp_insertion, tsp_insertion.Trip, partial(tsp_insertion.draw, cities=9)),
 }
 
 
@@ -45,7 +46,7 @@ def small(name: str, count: int, seed: int) -> list[Any]:
 @pytest.mark.parametrize("name", SMALL)
 def test_the_task_is_short_and_keeps_the_contract(name: str) -> None:
     module, task, _ = SMALL[name]
-    assert lines_of_code(source_of(name, task.__name__)) < MOST_LINES
+    assert lines_of_code(source_of(module.__name__, task.__name__)) < MOST_LINES
     for rule in module.RULES.values():
         if isinstance(rule, lols.Reference):
             assert check_space(task, small(name, 2, seed=1), rule, rollouts=8, seconds=0.5) == []
@@ -59,6 +60,16 @@ def test_it_beats_a_rule(name: str) -> None:
     train, test = small(name, 12, seed=1), small(name, 40, seed=2)
     model = lols.train(task, train, rule, algorithm="aggrevate", learner=learner, passes=2, seed=1, compiled=False)
     assert model.losses(test).mean() < model.reference_losses(test, rule).mean()
+
+
+@pytest.mark.parametrize("name", [name for name, (module, *_) in SMALL.items() if hasattr(module, "show")])
+def test_a_plan_is_drawn(name: str) -> None:
+    module, task, _ = SMALL[name]
+    [instance] = small(name, 1, seed=1)
+    model = lols.train(task, [instance] * 2, passes=1, compiled=False)
+    figure = plans_figure(module.show, [(instance, model.predict_one(instance))], ["learned"])
+    [axes] = figure.axes
+    assert len(axes.patches) + len(axes.lines) >= 2
 
 
 def test_tardiness_counts_what_is_late() -> None:
@@ -152,20 +163,20 @@ def test_instances_of_the_literature_are_read(tmp_path: Path) -> None:
 
 def test_a_trip_is_as_long_as_it_says() -> None:
     for places in small("salesman", 3, seed=3):
-        model = lols.train(salesman.Trip, [places] * 2, passes=1, compiled=False)
-        for rule in salesman.RULES.values():
+        model = lols.train(tsp_insertion.Trip, [places] * 2, passes=1, compiled=False)
+        for rule in tsp_insertion.RULES.values():
             [trip] = model.reference_outputs([places], rule)
             assert sorted(trip) == list(range(9))
-            assert model.reference_losses([places], rule)[0] == pytest.approx(salesman.lengths(places, trip))
+            assert model.reference_losses([places], rule)[0] == pytest.approx(tsp_insertion.lengths(places, trip))
         [best] = model.losses([places], best_of=32)
         if importlib.util.find_spec("elkai"):
-            assert salesman.optimum(places) <= best + 1e-9
+            assert tsp_insertion.optimum(places) <= best + 1e-9
 
 
 def test_routes_serve_everybody_once_within_the_capacity() -> None:
     [delivery] = small("vehicles", 1, seed=5)
     capacity, order, _ = delivery
-    model = lols.train(vehicles.Vehicles, [delivery] * 2, passes=1, compiled=False)
+    model = lols.train(vrp.Vehicles, [delivery] * 2, passes=1, compiled=False)
     [visits] = model.predict([delivery])
     assert sorted(c for c in visits if c > 0) == list(range(1, 11)) and visits[-1] == 0
     routes = [list(route) for customers, route in itertools.groupby(visits, bool) if customers]
@@ -194,8 +205,8 @@ def test_solvers_find_what_is_possible() -> None:
     assert packing.solve(gap, 2.0) == pytest.approx(100.0) and packing.all_known(gap) == pytest.approx(150.0)
     assert packing.solve((10, np.array([6, 6, 3])), 2.0) == pytest.approx(100.0 * 2 / 1.5)
     [delivery] = small("vehicles", 1, seed=8)
-    model = lols.train(vehicles.Vehicles, [delivery] * 2, passes=1, compiled=False)
-    assert (vehicles.solve(delivery, 0.2) or 0.0) <= model.losses([delivery])[0] + 1e-5
+    model = lols.train(vrp.Vehicles, [delivery] * 2, passes=1, compiled=False)
+    assert (vrp.solve(delivery, 0.2) or 0.0) <= model.losses([delivery])[0] + 1e-5
 
 
 @pytest.mark.parametrize("installed", [True, False])

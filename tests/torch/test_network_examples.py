@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import ocr_network
 import pytest
-import salesman_network
 import torch
+import tsp_network
 from ocr import generate
 
 from lols.torch import TorchPolicy
@@ -19,7 +19,7 @@ from lols.torch import TorchPolicy
 def plan_length(x: Any, here: int, cities: list[int]) -> float:
     """The length of a way through cities in this order, and home."""
     stops = [here, *cities, 0]
-    return sum(salesman_network.far(x, a, b) for a, b in zip(stops, stops[1:]))  # noqa: RUF007
+    return sum(tsp_network.far(x, a, b) for a, b in zip(stops, stops[1:]))  # noqa: RUF007
 
 
 @pytest.mark.parametrize("left", [1, 2, 3, 5])
@@ -30,10 +30,10 @@ def test_the_teachers_costs_are_those_of_its_plans(left: int) -> None:
     x = SimpleNamespace(n=n, east=rng.random(n), north=rng.random(n))
     y = SimpleNamespace(order=rng.permutation(n))
     state, out = np.zeros(2 + 2 * n, np.int64), np.zeros(n)
-    salesman_network.Route.start(x, state)
+    tsp_network.Route.start(x, state)
     for city in rng.permutation(np.arange(1, n))[: n - 1 - left]:
-        salesman_network.Route.step(x, state, city)
-    salesman_network.Route.reference_costs(x, y, state, out)
+        tsp_network.Route.step(x, state, city)
+    tsp_network.Route.reference_costs(x, y, state, out)
     cities = [int(c) for c in y.order if state[2 + c] == 1]
     assert len(cities) == left
     for k, city in enumerate(cities):
@@ -46,7 +46,7 @@ def test_the_teachers_costs_are_those_of_its_plans(left: int) -> None:
 def test_a_route_costs_what_its_steps_cost() -> None:
     rng = np.random.default_rng(0)
     x = SimpleNamespace(n=5, east=rng.random(5), north=rng.random(5))
-    route = salesman_network.Route
+    route = tsp_network.Route
     for way in permutations(range(1, 5)):
         state, total = np.zeros(12, np.int64), 0.0
         route.start(x, state)
@@ -59,7 +59,7 @@ def test_a_route_costs_what_its_steps_cost() -> None:
 
 def test_the_pointer_sees_what_is_left_only() -> None:
     """Scores do not change with cities that were visited, nor with the other states of a call."""
-    network = salesman_network.Pointer(width=16, layers=2).eval()
+    network = tsp_network.Pointer(width=16, layers=2).eval()
     places = torch.rand(1, 6, 2)
     left = torch.tensor([[3, 0, 1, 0, 0, 1, 1], [2, 0, 0, 0, 1, 0, 1]])
     both = SimpleNamespace(row=torch.tensor([0, 0]), inputs=left)
@@ -84,7 +84,7 @@ def test_the_reader_sees_the_last_letters_and_the_word() -> None:
 
 @pytest.mark.slow
 def test_both_run_and_the_reader_learns() -> None:
-    found = salesman_network.main(  # a few steps only: it learns for a time, not for a number of passes
+    found = tsp_network.main(  # a few steps only: it learns for a time, not for a number of passes
         ["--cities", "8", "--minutes", "0.05", "--instances", "128", "--tests", "20", "--width", "32", "--layers", "2"]
         + ["--precision", "float32", "--device", "cpu", "--rate", "0.002"]
     )

@@ -351,7 +351,18 @@ class StructuredBandit:
     def algorithm2(
         cls, space: SearchSpace | Task | type[Task], reference: Reference | None = None, **options: Any
     ) -> StructuredBandit:
-        """The paper's Algorithm 2: uniform deviations, inverse propensity, and a drawn policy to exploit."""
+        """The paper's Algorithm 2: uniform deviations, inverse propensity, and a drawn policy to exploit.
+
+        Parameters
+        ----------
+        space
+            The search space, or a `Task`.
+        reference
+            The current system, which is the teacher.
+        **options
+            Options of the class that change what the paper's algorithm does, such as `seed` and `log`.
+
+        """
         return cls(space, reference, algorithm="paper", **options)
 
     def warm_up(self, obj: Any) -> StructuredBandit:
@@ -359,6 +370,12 @@ class StructuredBandit:
 
         Call it before the first request, with an object like those to come. A twin of this bandit, which knows nothing
         and explores in every round, decides and learns; this one stays as it is, and its log, too.
+
+        Parameters
+        ----------
+        obj
+            An object like those to come.
+
         """
         twin = copy.copy(self)
         twin._one_at_a_time, twin.log, twin._epsilon = threading.RLock(), MemoryLog(REMEMBERED), lambda _: 1.0
@@ -419,6 +436,12 @@ class StructuredBandit:
         """Say that a structure is shown that was not shown at once: its loss is awaited from now on.
 
         Returns "accepted", "duplicate" if that is known already, or "unknown".
+
+        Parameters
+        ----------
+        id
+            The id of the decision.
+
         """
         with self._one_at_a_time:
             self._catch_up()
@@ -431,11 +454,25 @@ class StructuredBandit:
             return "accepted"
 
     def show_reference(self, obj: Any) -> Any:
-        """The structure of the reference; nothing is logged."""
+        """The structure of the reference; nothing is logged.
+
+        Parameters
+        ----------
+        obj
+            What the space encodes, as for `decide`.
+
+        """
         return self._decider.predict(obj, self._student.current, by_reference=True)
 
     def predict(self, obj: Any) -> Any:
-        """The structure of `policy()`, without exploration; nothing is logged."""
+        """The structure of `policy()`, without exploration; nothing is logged.
+
+        Parameters
+        ----------
+        obj
+            What the space encodes, as for `decide`.
+
+        """
         with self._one_at_a_time:
             return self._decider.predict(obj, self._policy().final)
 
@@ -484,7 +521,14 @@ class StructuredBandit:
             return "late" if late else "accepted"
 
     def take_over(self, entry: Entry) -> bool:
-        """Write an entry of another log, and learn from it; False if it is there already."""
+        """Write an entry of another log, and learn from it; False if it is there already.
+
+        Parameters
+        ----------
+        entry
+            The entry, whose number must be the next one of this log.
+
+        """
         with self._one_at_a_time:
             self._catch_up()
             return self._write(entry)

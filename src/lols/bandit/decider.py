@@ -55,7 +55,20 @@ Vote = Callable[[Seen], np.ndarray]
 
 
 class Shown(NamedTuple):
-    """A structure to show, and the id under which its loss is to be reported."""
+    """A structure to show, and the id under which its loss is to be reported.
+
+    Attributes
+    ----------
+    id
+        What `learn` takes with the loss.
+    output
+        The structure to show.
+    explored
+        Whether something is to be learned from its loss.
+    chances
+        The probability of each action; empty if they were not drawn step by step.
+
+    """
 
     id: str
     output: Any
@@ -104,6 +117,18 @@ class Decider:
         """Make a structure for an object: what to show, and what to write to the log.
 
         The number of the decision, which depends on the log, is 0.
+
+        Parameters
+        ----------
+        obj
+            What the space encodes.
+        policy
+            The policy to decide by.
+        id
+            The id of the event, from which all random numbers follow.
+        active
+            Whether the structure is shown at once.
+
         """
         id = check_id(id)
         stream = mix(mix(policy.settings.seed, DECIDING), number_of(id))
@@ -131,13 +156,33 @@ class Decider:
         return shown_of(decision, output), decision
 
     def again(self, obj: Any, decision: Decision) -> Shown:
-        """The answer of an earlier decision on this object."""
+        """The answer of an earlier decision on this object.
+
+        Parameters
+        ----------
+        obj
+            The object of that decision.
+        decision
+            The decision, as it is in the log.
+
+        """
         examples = self._examples(obj)
         state = self._retracer.end(decision, examples)
         return shown_of(decision, examples.output(0, state))
 
     def predict(self, obj: Any, weights: FrozenPolicy, *, by_reference: bool = False) -> Any:
-        """The structure for an object without exploration; or that of the reference."""
+        """The structure for an object without exploration; or that of the reference.
+
+        Parameters
+        ----------
+        obj
+            What the space encodes.
+        weights
+            The weights to follow, such as `policy.final`.
+        by_reference
+            Whether to follow the reference instead.
+
+        """
         plan = WalkPlan(REFERENCE if by_reference else EXPLOIT, 0, 0.0, 0.0, 0, 1.0)
         examples = self._examples(obj)
         out, arguments = self._walk(examples, weights, plan)
@@ -149,7 +194,17 @@ class Decider:
     def walk(self, obj: Any, weights: FrozenPolicy, plan: WalkPlan, vote: Vote | None = None) -> tuple[Any, Decision]:
         """Make a structure for an object: the output, and what is to be said of it as far as it follows from the walk.
 
-        `vote` gives the chance of each action in the state in which a walk deviates.
+        Parameters
+        ----------
+        obj
+            What the space encodes.
+        weights
+            The weights to follow.
+        plan
+            How to walk.
+        vote
+            The chance of each action in the state in which a walk deviates, as a function of that state.
+
         """
         return self._walked(self._examples(obj), weights, plan, vote)
 

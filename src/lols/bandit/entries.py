@@ -103,16 +103,43 @@ class Log(Protocol):
 
         Returns False if it is there already: a decision with this id, or all parts of this loss; parts that are new are
         written. What is ignored of a loss is counted as a duplicate. After an error nothing was written.
+
+        Parameters
+        ----------
+        entry
+            A decision, losses, or an event.
+
         """
 
     def find(self, id: str) -> Decision | None:
-        """The decision with this id; None if there is none."""
+        """The decision with this id; None if there is none.
+
+        Parameters
+        ----------
+        id
+            The id of the decision.
+
+        """
 
     def parts(self, id: str) -> Mapping[int, float]:
-        """The losses of a decision so far, by step."""
+        """The losses of a decision so far, by step.
+
+        Parameters
+        ----------
+        id
+            The id of the decision.
+
+        """
 
     def replay(self, after: int = 0) -> Iterator[Entry]:
-        """All entries behind this place that exist when the reading begins, in the order in which they were written."""
+        """All entries behind this place that exist when the reading begins, in the order in which they were written.
+
+        Parameters
+        ----------
+        after
+            The place of the last entry before those; 0 for all.
+
+        """
 
     def decisions(self) -> int:
         """The number of decisions, which is the number of the next one."""
@@ -124,15 +151,38 @@ class Log(Protocol):
         """The place of the last entry: the number of entries so far."""
 
     def keep(self, snapshot: Snapshot) -> None:
-        """Write a snapshot; a log that cannot do so ignores it."""
+        """Write a snapshot; a log that cannot do so ignores it.
+
+        Parameters
+        ----------
+        snapshot
+            What was learned up to an entry.
+
+        """
         return
 
     def about(self, name: str) -> str | None:
-        """A note that the log has of itself; None if there is none."""
+        """A note that the log has of itself; None if there is none.
+
+        Parameters
+        ----------
+        name
+            What the note is called.
+
+        """
         return None
 
     def note(self, name: str, value: str) -> None:
-        """Write a note, in the place of one of this name; a log that cannot do so ignores it."""
+        """Write a note, in the place of one of this name; a log that cannot do so ignores it.
+
+        Parameters
+        ----------
+        name
+            What the note is called.
+        value
+            Its text.
+
+        """
         return
 
     def snapshots(self) -> list[Snapshot]:

@@ -74,7 +74,16 @@ class Guard:
         self.trusted = False
 
     def saw(self, loss: float, *, by_reference: bool) -> None:
-        """Record the loss of a structure that the reference, or the learned policy, made."""
+        """Record the loss of a structure that the reference, or the learned policy, made.
+
+        Parameters
+        ----------
+        loss
+            The loss that was reported.
+        by_reference
+            Whether the reference made the structure.
+
+        """
         (self.reference if by_reference else self.learned).add(loss)
         fewest = min(self.reference.count, self.learned.count)
         if fewest < LEAST:
@@ -96,7 +105,14 @@ class Guard:
         return {"reference": vars(self.reference), "learned": vars(self.learned), "trusted": self.trusted}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Restore the state of a guard with the same settings."""
+        """Restore the state of a guard with the same settings.
+
+        Parameters
+        ----------
+        state
+            What `state` has given.
+
+        """
         vars(self.reference).update(state["reference"])
         vars(self.learned).update(state["learned"])
         self.trusted = bool(state["trusted"])

@@ -41,6 +41,14 @@ class MemoryLog(Log):
         self._guard = threading.Lock()
 
     def append(self, entry: Entry) -> bool:
+        """Write an entry; whether it is new, or a part of it.
+
+        Parameters
+        ----------
+        entry
+            A decision, losses, or an event.
+
+        """
         with self._guard:
             check(entry, self._decisions)
             if isinstance(entry, Decision):
@@ -67,12 +75,36 @@ class MemoryLog(Log):
         return True
 
     def find(self, id: str) -> Decision | None:
+        """The decision with this id; None if there is none.
+
+        Parameters
+        ----------
+        id
+            The id of the decision.
+
+        """
         return self._by_id.get(id)
 
     def parts(self, id: str) -> Mapping[int, float]:
+        """The losses of a decision so far, by step.
+
+        Parameters
+        ----------
+        id
+            The id of the decision.
+
+        """
         return dict(self._parts.get(id, {}))
 
     def replay(self, after: int = 0) -> Iterator[Entry]:
+        """All entries behind a place, in the order in which they were written.
+
+        Parameters
+        ----------
+        after
+            The place of the last entry before those; 0 for all.
+
+        """
         entries = list(self._entries)
         return iter(entries[max(after - (self._place - len(entries)), 0) :])
 

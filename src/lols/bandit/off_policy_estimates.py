@@ -21,8 +21,26 @@ class Estimated(NamedTuple):
 
     The interval is clipped to the range of losses; the value by inverse propensity may lie outside.
 
+    Attributes
+    ----------
+    value
+        The estimate.
+    low
+        The lower end of the interval.
+    high
+        The upper end.
+    rounds
+        How many rounds it is from.
+    effective
+        How many rounds of equal weight would say as much.
+    warning
+        Why it is not to be trusted, if it is not.
+
+    Examples
+    --------
     >>> print(Estimated(0.25, 0.2, 0.3, 400, 133.5, None))
     0.250 (0.200 to 0.300)
+
     """
 
     value: float
@@ -37,7 +55,24 @@ class Estimated(NamedTuple):
 
 
 class Evaluated(NamedTuple):
-    """Three estimates of a target policy's loss, and the loss of the policy that made the log."""
+    """Three estimates of a target policy's loss, and the loss of the policy that made the log.
+
+    Attributes
+    ----------
+    ips
+        By inverse propensity scores: unbiased, noisy.
+    snips
+        The same divided by the mean weight: less noisy, slightly biased in short logs.
+    dr
+        Doubly robust: a regression's prediction, corrected by its weighted errors.
+    logged
+        The mean loss of the same rounds in the log.
+    difference
+        `dr` minus `logged`: below 0 if the target is better.
+    left_out
+        How many decisions have a loss but could not be used.
+
+    """
 
     ips: Estimated  # inverse propensity scores: unbiased, noisy
     snips: Estimated  # the same divided by the mean weight: less noisy, slightly biased in short logs

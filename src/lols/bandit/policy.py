@@ -85,7 +85,14 @@ class BanditPolicy:
         return self.weights.get(FINAL, self.weights[CURRENT])
 
     def exploiting(self, stream: int) -> tuple[FrozenPolicy, int]:
-        """The weights that act when nothing is explored, and their number among those kept (-1: none of them)."""
+        """The weights that act when nothing is explored, and their number among those kept (-1: none of them).
+
+        Parameters
+        ----------
+        stream
+            The random numbers of the decision.
+
+        """
         if self.settings.exploit == "drawn":
             kept = self.numbered(KEPT)
             which = min(int(unit(mix(stream, DRAWING)) * len(kept)), len(kept) - 1)
@@ -93,7 +100,14 @@ class BanditPolicy:
         return self.final, -1
 
     def numbered(self, name: str) -> list[FrozenPolicy]:
-        """The weights of a numbered name, in order."""
+        """The weights of a numbered name, in order.
+
+        Parameters
+        ----------
+        name
+            `"kept"` or `"member"`.
+
+        """
         found: list[FrozenPolicy] = []
         while f"{name}/{len(found)}" in self.weights:
             found.append(self.weights[f"{name}/{len(found)}"])
@@ -115,7 +129,14 @@ class BanditPolicy:
         return digest.hexdigest()[:32]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy to a safetensors file."""
+        """Write the policy to a safetensors file.
+
+        Parameters
+        ----------
+        path
+            The file.
+
+        """
         header = {
             "version": __version__,
             "schema": dict(self.schema),
@@ -132,7 +153,14 @@ class BanditPolicy:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> BanditPolicy:
-        """Read a policy from a file."""
+        """Read a policy from a file.
+
+        Parameters
+        ----------
+        path
+            A file that `save` has written.
+
+        """
         header, tensors = read_tensors(path, KIND)
         try:
             told, settings = header["policy"], dict(header["settings"])

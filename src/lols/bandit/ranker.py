@@ -94,11 +94,29 @@ class Ranker:
         loss: float | None = None,
         losses: Sequence[float | None] | Mapping[int, float] | None = None,
     ) -> Answer:
-        """Report the loss of what was shown, of the whole or of each slot: see `StructuredBandit.learn`."""
+        """Report the loss of what was shown, of the whole or of each slot, as to a `StructuredBandit`.
+
+        Parameters
+        ----------
+        id
+            The id of the decision.
+        loss
+            The loss of all that was shown, from 0 to 1.
+        losses
+            The losses of slots, one for each, or some of them by their number.
+
+        """
         return self.bandit.learn(id, loss, losses)
 
     def activate(self, id: str | int) -> Answer:
-        """Say that it is shown now: see `StructuredBandit.activate`."""
+        """Say that what was decided is shown now, so that its loss is awaited.
+
+        Parameters
+        ----------
+        id
+            The id of the decision.
+
+        """
         return self.bandit.activate(id)
 
     def report(self) -> dict[str, Any]:

@@ -120,13 +120,29 @@ class SqliteLog(Log):
             self.identity = wanted
 
     def about(self, name: str) -> str | None:
-        """A note that the log has of itself."""
+        """A note that the log has of itself.
+
+        Parameters
+        ----------
+        name
+            What the note is called.
+
+        """
         with self._guard:
             rows = self._read("SELECT value FROM about WHERE name = ?", (name,))
         return str(rows[0][0]) if rows else None
 
     def note(self, name: str, value: str) -> None:
-        """Write a note, in the place of one of this name."""
+        """Write a note, in the place of one of this name.
+
+        Parameters
+        ----------
+        name
+            What the note is called.
+        value
+            Its text.
+
+        """
         with self._guard:
             self._run(
                 "INSERT INTO about VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", (name, value)
@@ -135,6 +151,14 @@ class SqliteLog(Log):
     # --- writing ---
 
     def append(self, entry: Entry) -> bool:
+        """Write an entry; whether it is new, or a part of it.
+
+        Parameters
+        ----------
+        entry
+            A decision, losses, or an event.
+
+        """
         with self._guard:
             check(entry, self._decisions)
             if self._connection is not None and self.reading:
@@ -177,6 +201,14 @@ class SqliteLog(Log):
         return bool(new)
 
     def keep(self, snapshot: Snapshot) -> None:
+        """Write a snapshot, in the place of the state of an earlier one.
+
+        Parameters
+        ----------
+        snapshot
+            What was learned up to an entry.
+
+        """
         with self._guard, self._transaction():
             self._run("UPDATE snapshots SET state = NULL", ())
             row = (snapshot.place, snapshot.version, snapshot.digest, snapshot.state, snapshot.time or time.time())
@@ -186,6 +218,14 @@ class SqliteLog(Log):
     # --- reading ---
 
     def find(self, id: str) -> Decision | None:
+        """The decision with this id; None if there is none.
+
+        Parameters
+        ----------
+        id
+            The id of the decision.
+
+        """
         with self._guard:
             rows = self._read(_FIND, (id,))
         try:
@@ -194,10 +234,26 @@ class SqliteLog(Log):
             raise ModelFileError(f"{self.path}: decision {id} is damaged ({error}): {RESTORE}") from None
 
     def parts(self, id: str) -> Mapping[int, float]:
+        """The losses of a decision so far, by step.
+
+        Parameters
+        ----------
+        id
+            The id of the decision.
+
+        """
         with self._guard:
             return dict(self._read(_PARTS, (id,)))
 
     def replay(self, after: int = 0) -> Iterator[Entry]:
+        """All entries behind a place, in the order in which they were written.
+
+        Parameters
+        ----------
+        after
+            The place of the last entry before those; 0 for all.
+
+        """
         with self._guard:
             ((last,),) = self._read(_LAST)
             ((decisions,),) = self._read(_BEFORE, (after,))

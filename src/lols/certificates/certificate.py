@@ -34,6 +34,16 @@ class Theorem:
 
     `left` is β times the regret to the teacher plus 1 - β times the in-class regret. `right` bounds it: β times the
     regret of the actions if the teacher completes them, plus 1 - β times the hindsight regret.
+
+    Parameters
+    ----------
+    beta
+        The probability of the reference in the roll-outs of training.
+    left
+        The left side.
+    right
+        The right side, which bounds it.
+
     """
 
     beta: float
@@ -49,6 +59,50 @@ class Certificate:
     the part of them that policies avoid which were fitted on the costs of training instead. `training` holds the
     first two at the states and under the costs of training, in the unit of these costs. `fitted` says how the two
     policies were fitted, one for each half of the examples, that `in_class` compares with.
+
+    Parameters
+    ----------
+    examples
+        How many examples were measured.
+    of
+        How many there were.
+    decisions
+        How many decisions these have.
+    reference
+        The teacher.
+    algorithm
+        The name of the algorithm of the training.
+    roll_in
+        Which policy led to the states of training.
+    roll_out
+        Which policy completed its deviations.
+    loss
+        The loss of the policy.
+    teacher_loss
+        The loss of the teacher.
+    regret_to_teacher
+        The first less the second.
+    hindsight
+        The regret to the best single changes, the truth known.
+    in_class
+        The part of it that a policy of the same class avoids.
+    retrained
+        What policies avoid that were fitted on the costs of training.
+    training
+        The two regrets on the costs of training.
+    theorem
+        Both sides of the paper's Theorem 3.
+    by_step
+        The regrets by the part of the trajectory.
+    by_decision
+        The regrets by the action taken and the better one.
+    fitted
+        How the two policies were fitted that `in_class` compares with.
+    advice
+        What stands in the way, and what to do.
+    notes
+        What the reader must know of the figures.
+
     """
 
     examples: int

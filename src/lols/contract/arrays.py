@@ -20,6 +20,26 @@ class Items(NamedTuple):
 
     An item has `parts` types, and its features are the features of all of them: those of a word and of its neighbours
     are stored once per word. Where items have different numbers of types, `bounds` says where each item begins.
+
+    Attributes
+    ----------
+    first
+        The item at which each example begins.
+    types
+        The types of each item.
+    start
+        The feature at which each type begins.
+    ids
+        The features of all types.
+    values
+        Their values.
+    parts
+        How many types an item has.
+    lasting
+        From this number on, types belong to a single item: their scores are not cached.
+    bounds
+        Where each item begins, if items have different numbers of types.
+
     """
 
     first: np.ndarray  # item at which each example begins

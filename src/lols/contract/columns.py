@@ -55,7 +55,14 @@ class Columns:
         return f"Columns(x={tuple(self.x)!r}, y={tuple(self.y)!r})"
 
     def encode(self, obj: Any) -> Example:
-        """The `Example` of a dictionary."""
+        """The `Example` of a dictionary.
+
+        Parameters
+        ----------
+        obj
+            An object of the user.
+
+        """
         if not isinstance(obj, Mapping):
             raise SpaceError(
                 f"`columns` is for dictionaries, and this is {type(obj).__name__}: give a dictionary with "

@@ -122,6 +122,20 @@ class Examples:
         """Take a pandas or polars frame or an Arrow table: a row for each item with a `group`, else one per example.
 
         `encode` (or the task's `columns`) gets one dictionary for each example, as `lols.objects` makes them.
+
+        Parameters
+        ----------
+        space
+            The search space, or a `Task`.
+        frame
+            A pandas or polars frame, or an Arrow table.
+        group
+            The column that says which example a row belongs to.
+        once
+            Columns with one value for each example.
+        truth
+            Whether the truth is needed; None for where every example has it.
+
         """
         return cls(space, objects_of(frame, group=group, once=once), truth=truth)
 
@@ -140,6 +154,24 @@ class Examples:
         """Take columns as they are, for readers that produce them without Python objects.
 
         `states` and `steps` are the sizes of each example; without them, `space.sizes` is called for each.
+
+        Parameters
+        ----------
+        space
+            The search space, or a `Task`.
+        count
+            How many examples there are.
+        x
+            The columns of the input: arrays, or `Ragged` ones.
+        y
+            The columns of the truth.
+        items
+            The features of the input's items.
+        states
+            The length of each example's state.
+        steps
+            The most steps of each example.
+
         """
         examples, space = cls.__new__(cls), as_space(space)
         if not all_of_library(space.functions().values()):
@@ -205,7 +237,14 @@ class Examples:
         return self.count
 
     def actions_of(self, index: int) -> int:
-        """The number of actions of one example."""
+        """The number of actions of one example.
+
+        Parameters
+        ----------
+        index
+            The number of the example, from 0 on.
+
+        """
         return int(self.space.sizes.actions if self.actions is None else self.actions[index])  # type: ignore[arg-type]
 
     @cached_property
@@ -219,11 +258,27 @@ class Examples:
         return self.items.widest()
 
     def example(self, index: int) -> tuple[Any, Any]:
-        """Input and truth of one example, as the space's functions see them."""
+        """Input and truth of one example, as the space's functions see them.
+
+        Parameters
+        ----------
+        index
+            The number of the example, from 0 on.
+
+        """
         return row(self.x, index), row(self.y, index)
 
     def output(self, index: int, state: np.ndarray) -> Any:
-        """The user's own result for an end state of one example."""
+        """The user's own result for an end state of one example.
+
+        Parameters
+        ----------
+        index
+            The number of the example, from 0 on.
+        state
+            An end state of it.
+
+        """
         try:
             return self.space.output(self.example(index)[0], state)
         except Exception as error:

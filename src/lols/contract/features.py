@@ -65,10 +65,20 @@ def _chained(template, *values):
 def feature(template: int, *values: int) -> int:
     """Hash a template number and up to six integers into the id of a feature.
 
+    Parameters
+    ----------
+    template
+        A number that tells kinds of features apart.
+    *values
+        Up to six integers.
+
+    Examples
+    --------
     >>> feature(0, 17) != feature(1, 17)
     True
     >>> feature(2, 3, 4) != feature(2, 4, 3)
     True
+
     """
     identity = _mix_once(template, len(values))
     for value in values:
@@ -80,8 +90,18 @@ def feature(template: int, *values: int) -> int:
 def hamming(made: np.ndarray, true: np.ndarray) -> float:
     """The number of places where what was made differs from the truth: the Hamming loss.
 
+    Parameters
+    ----------
+    made
+        What was predicted.
+    true
+        The truth.
+
+    Examples
+    --------
     >>> hamming(np.array([0, 2, 1]), np.array([0, 1, 1]))
     1.0
+
     """
     wrong = 0.0
     for i in range(len(true)):
@@ -95,10 +115,22 @@ def emit(out: FeatureBuffer, identity: int, value: float = 1.0) -> None:
 
     So is a value that is not finite, or too large for a 32-bit float.
 
+    Parameters
+    ----------
+    out
+        The argument `out` of `features` or `action_features`.
+    identity
+        The id of the feature, from `feature`, `look` or `text`.
+    value
+        Its value.
+
+    Examples
+    --------
     >>> out = feature_buffer(4)
     >>> emit(out, feature(0, 17)); emit(out, feature(1, 3), 0.5)
     >>> int(out.size[0]), out.values[:2].tolist()
     (2, [1.0, 0.5])
+
     """
     if abs(value) <= LARGEST:  # compiled code does not compare a constant
         append(out, identity, value)
@@ -137,10 +169,24 @@ def emit_curve(out: FeatureBuffer, identity: int, value: float, width: float) ->
     The value lies between two knots. Each has a feature, and the nearer one has more weight, so what is learned is
     continuous: linear between the knots.
 
+    Parameters
+    ----------
+    out
+        The argument `out` of `features` or `action_features`.
+    identity
+        The id of the first feature.
+    value
+        What the policy learns a function of.
+    width
+        How far apart two points of the curve are: between them it is a line.
+
+    Examples
+    --------
     >>> out = feature_buffer(2)
     >>> emit_curve(out, feature(0), 7.5, 2.0)  # three quarters of the way from knot 3, at 6.0, to knot 4, at 8.0
     >>> out.values.tolist(), out.ids.tolist() == [mix(feature(0), 3), mix(feature(0), 4)]
     ([0.25, 0.75], True)
+
     """
     place = value / width
     if abs(place) <= FAR:
@@ -158,10 +204,28 @@ def emit_surface(
 ) -> None:
     """Append four features, with which the policy learns any function of two values with knots on a grid.
 
+    Parameters
+    ----------
+    out
+        The argument `out` of `features` or `action_features`.
+    identity
+        The id of the first feature.
+    value
+        The first value that the policy learns a function of.
+    width
+        How far apart two points are in the direction of `value`.
+    other
+        The second value.
+    other_width
+        How far apart two points are in the direction of `other`.
+
+    Examples
+    --------
     >>> out = feature_buffer(4)
     >>> emit_surface(out, feature(0), 7.5, 2.0, 0.5, 1.0)
     >>> out.values.tolist()
     [0.125, 0.125, 0.375, 0.375]
+
     """
     place, other_place = value / width, other / other_width
     if abs(place) <= FAR and abs(other_place) <= FAR:
@@ -183,10 +247,20 @@ def above_least(values: np.ndarray, legal: np.ndarray) -> None:
 
     For `survey`, so that features compare an action with the best of the others.
 
+    Parameters
+    ----------
+    values
+        A value for each action; it is changed.
+    legal
+        Which actions are legal.
+
+    Examples
+    --------
     >>> values = np.array([5.0, 3.0, 1.0])
     >>> above_least(values, np.array([True, True, False]))
     >>> values.tolist()
     [2.0, 0.0, 1.0]
+
     """
     least = math.inf
     for a in range(len(values)):
@@ -201,10 +275,22 @@ def above_least(values: np.ndarray, legal: np.ndarray) -> None:
 def look(out: ItemBuffer, item: int, role: int = 0) -> None:
     """Add an input item that the state looks at, in a role (this word, the top of the stack, ...).
 
+    Parameters
+    ----------
+    out
+        The argument `out` of `features`.
+    item
+        The number of the item.
+    role
+        What the item is to the state; from 0 to `Sizes.roles` - 1.
+
+    Examples
+    --------
     >>> out = item_buffer(2)
     >>> look(out, 5); look(out, 6, 1)
     >>> out.items.tolist(), out.roles.tolist()
     ([5, 6], [0, 1])
+
     """
     n = out.size[0]
     if n < out.items.size:
@@ -217,9 +303,17 @@ def look(out: ItemBuffer, item: int, role: int = 0) -> None:
 def uniform(rng: np.ndarray) -> float:
     """Draw a number in [0, 1) from the random stream `rng` that a reference's `action` receives.
 
+    Parameters
+    ----------
+    rng
+        The stream that the action is given as its last argument.
+
+    Examples
+    --------
     >>> rng = np.array([7]); first = uniform(rng)
     >>> first != uniform(rng)
     True
+
     """
     rng[0] = mix(int(rng[0]), 1)
     return unit(int(rng[0]))

@@ -43,6 +43,16 @@ class Example(NamedTuple):
 
     `x` and `y` map column names to numbers or one-dimensional arrays; `items` holds one list of feature ids per item,
     or one pair of lists (ids, values) per item.
+
+    Attributes
+    ----------
+    x
+        The input, by column.
+    y
+        The truth, by column; None if it is unknown.
+    items
+        The features of each item of the input.
+
     """
 
     x: Mapping[str, Any]
@@ -116,44 +126,44 @@ class Sizes:
 class SearchSpace:
     """A search space: what the states are, how actions lead from one to the next, and what an end state costs.
 
-    Needed functions
-    ----------------
-    start(x, s)
-        Writes the start state into `s`, which is all zeros.
-    actions(x, s, legal)
-        Sets `legal[a] = True` for the legal actions; none left means an end state.
-    step(x, s, a)
-        The transition, in place.
-    features(x, s, out)
-        The features of a state: `emit(out, feature(template, ...))`.
-    loss(x, y, s)
-        The loss of an end state, any non-negative number.
-    output(x, s)
-        An end state as the user's own result. Always plain Python.
-    encode(obj)
-        One `Example` from a user's object. Always plain Python.
+    Functions are needed up to `encode`. `x` is the input of an example, `y` its truth, `s` a state, `a` an action.
 
-    Optional functions
-    ------------------
-    action_features(x, s, a, out)
-        The features of one action, for actions that differ from state to state.
-    cost(x, y, s, a)
-        What this action adds to the loss, if the loss is a sum over the steps.
-    key(x, s)
-        An integer; states with equal keys have equal futures, and roll-outs that meet are merged.
-    items(x, s, out)
-        Which input items the state looks at, in which role: `look(out, item, role)`.
-    survey(x, s, legal)
-        Called once before the features of a state and its actions are: writes what they share, such as a comparison of
-        the legal actions, into parts of the state that nothing but features reads.
-
-    Further
-    -------
+    Parameters
+    ----------
+    start
+        `start(x, s)` writes the start state into `s`, which is all zeros.
+    actions
+        `actions(x, s, legal)` sets `legal[a] = True` for the legal actions; none left means an end state.
+    step
+        `step(x, s, a)` is the transition, in place.
+    features
+        `features(x, s, out)` emits the features of a state: `emit(out, feature(template, ...))`.
+    loss
+        `loss(x, y, s)` is the loss of an end state, any non-negative number.
+    output
+        `output(x, s)` is an end state as the user's own result. Always plain Python.
+    encode
+        `encode(obj)` is the `Example` of a user's object. Always plain Python.
+    sizes
+        Upper bounds for the memory of all of them.
+    action_features
+        `action_features(x, s, a, out)` emits the features of one action, for actions that differ from state to state.
+    cost
+        `cost(x, y, s, a)` is what this action adds to the loss, if the loss is a sum over the steps.
+    key
+        `key(x, s)` is an integer; states with equal keys have equal futures, and roll-outs that meet are merged.
+    items
+        `items(x, s, out)` says which input items the state looks at, in which role: `look(out, item, role)`.
+    survey
+        `survey(x, s, legal)` is called once before the features of a state and its actions are: it writes what they
+        share, such as a comparison of the legal actions, into parts of the state that nothing but features reads.
     settings
         Numbers and arrays that all examples share; the functions find them in `x`.
     nonnegative
         Whether `cost` is never negative. Then what a deviation has cost so far is a lower bound of what it costs in
         the end, and many deviations need no roll-out.
+    name
+        What messages call the space.
     teacher
         The `Reference` that training uses if none is given; a `lols.Task` puts its own here.
     parts
@@ -263,7 +273,14 @@ class SearchSpace:
         return any(reads(function, 1) for function in (self.loss, self.cost) if function is not None)
 
     def truth_for(self, reference: Reference | None = None) -> bool | None:
-        """What `Examples` is told where losses are computed, and this reference asked: whether the truth is needed."""
+        """What `Examples` is told where losses are computed, and this reference asked: whether the truth is needed.
+
+        Parameters
+        ----------
+        reference
+            A reference, or None.
+
+        """
         return self.needs_truth or (reference is not None and bool(reference.needs_truth)) or None
 
     @property
@@ -353,7 +370,14 @@ class Reference:
         return self.action is not None and len(inspect.signature(self.action).parameters) == 4
 
     def on(self, state: State | None) -> Reference:
-        """The same reference for a space with such a state."""
+        """The same reference for a space with such a state.
+
+        Parameters
+        ----------
+        state
+            The description of the state whose parts the functions name.
+
+        """
         wrapped = self.functions() if state is None else state.wrapped(self.functions())
         if wrapped == self.functions():
             return self

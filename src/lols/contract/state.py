@@ -34,8 +34,16 @@ class Reals(NamedTuple):
 def reals(size: Size) -> Reals:
     """A part of a `State` that holds real numbers; the size is as for integers.
 
+    Parameters
+    ----------
+    size
+        How many numbers: a number, the name of a column of `x`, or a function of `x`.
+
+    Examples
+    --------
     >>> reals("machines")
     Reals(size='machines')
+
     """
     return Reals(size)
 
@@ -68,6 +76,13 @@ class State:
     All are zero in the beginning. Whole numbers have 32 bits; a number that they cannot keep is refused, and so is a
     real number, as in `s.t = 0.5`.
 
+    Parameters
+    ----------
+    **parts
+        The parts: `int`, `float`, a size, or `lols.reals(size)` for each name.
+
+    Examples
+    --------
     >>> state = State(done="jobs", count=int, now=float, free=reals(lambda x: x.jobs + 1))
     >>> from types import SimpleNamespace
     >>> x = SimpleNamespace(jobs=3)

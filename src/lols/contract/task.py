@@ -130,6 +130,11 @@ class Task:
     - `settings`: numbers and arrays that all examples share, by name, with their default values: `Spelling(width=3)`
       sets another value, which the functions see as `x.width`.
 
+    Parameters
+    ----------
+    **settings
+        Other values of the task's settings, by name.
+
     Examples
     --------
     Cut a text without spaces into words: after each letter, 1 if a word ends there.

@@ -26,6 +26,13 @@ def text(string: str | Iterable[str]) -> int | np.ndarray:
     Compiled functions work on numbers only, so words, names and categories are hashed in `encode`. That needs no
     vocabulary: a word that was never seen before has weights of zero.
 
+    Parameters
+    ----------
+    string
+        A string, or a list of strings.
+
+    Examples
+    --------
     >>> text("cat") == text("cat"), text("cat") == text("Cat")
     (True, False)
     >>> text(["the", "cat"]).tolist() == [text("the"), text("cat")]
@@ -55,6 +62,11 @@ def _hash(string: str) -> int:
 class Labels:
     """The labels that a policy chooses among, numbered from 0 in the given order.
 
+    Parameters
+    ----------
+    *names
+        The labels, or one collection of them.
+
     Examples
     --------
     >>> tags = Labels("noun", "verb", "other")
@@ -82,7 +94,16 @@ class Labels:
 
     @classmethod
     def of(cls, data: Any, column: str) -> Labels:
-        """All labels in a column of the data (objects, columns or a frame), sorted, without missing values."""
+        """All labels in a column of the data (objects, columns or a frame), sorted, without missing values.
+
+        Parameters
+        ----------
+        data
+            The objects whose labels are collected.
+        column
+            The key or attribute that has the labels of an object.
+
+        """
         from lols.contract.frames import column_of
 
         labels: set[Any] = set()
@@ -108,7 +129,14 @@ class Labels:
         return hash(self._names)
 
     def number(self, name: Any) -> int:
-        """The number of a label."""
+        """The number of a label.
+
+        Parameters
+        ----------
+        name
+            A label.
+
+        """
         try:
             return self._numbers[name]
         except (KeyError, TypeError):
@@ -116,15 +144,36 @@ class Labels:
             raise SpaceError(f"{shown(name)} is not one of the {len(self)} labels ({listed})") from None
 
     def numbers(self, names: Iterable[Any]) -> np.ndarray:
-        """The numbers of several labels."""
+        """The numbers of several labels.
+
+        Parameters
+        ----------
+        names
+            Labels.
+
+        """
         return np.array([self.number(name) for name in names], np.int64)
 
     def name(self, number: int) -> Any:
-        """The label of a number."""
+        """The label of a number.
+
+        Parameters
+        ----------
+        number
+            The number of a label.
+
+        """
         return self.names((number,))[0]
 
     def names(self, numbers: Iterable[int]) -> list[Any]:
-        """The labels of several numbers, for `output`."""
+        """The labels of several numbers, for `output`.
+
+        Parameters
+        ----------
+        numbers
+            Numbers of labels.
+
+        """
         count, names = len(self._names), []
         for number in numbers:
             if not 0 <= number < count:

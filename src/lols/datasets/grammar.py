@@ -19,11 +19,21 @@ from lols.errors import ConfigurationError, LolsError
 def generate(count: int, seed: int = 0) -> list[MadeSentence]:
     """Generate sentences; the same seed always gives the same ones, and a larger `count` only adds more.
 
+    Parameters
+    ----------
+    count
+        How many sentences are drawn.
+    seed
+        What random draws depend on.
+
+    Examples
+    --------
     >>> sentence = generate(1, seed=3)[0]
     >>> len(sentence.forms) == len(sentence.heads), sentence.heads.count(0)
     (True, 1)
     >>> generate(2, seed=3)[0] == sentence
     True
+
     """
     if count < 0:
         raise ConfigurationError(f"{count} sentences cannot be made: give at least 0")

@@ -13,8 +13,16 @@ from lols.contract.space import Example, Reference, SearchSpace, Sizes
 def tagging_space(labels: int) -> SearchSpace:
     """Left-to-right tagging of numbered words, with the two previous tags as history and Hamming loss.
 
+    Parameters
+    ----------
+    labels
+        How many labels there are.
+
+    Examples
+    --------
     >>> tagging_space(labels=5).sizes.actions
     5
+
     """
     return SearchSpace(
         start=_start,
@@ -102,7 +110,20 @@ def tagging_references() -> dict[str, Reference]:
 
 
 def tagging_data(sentences: int, *, labels: int = 12, words: int = 400, seed: int = 0) -> list[dict[str, list[int]]]:
-    """Sentences from a hidden Markov chain over tags; half of the words are ambiguous between two tags."""
+    """Sentences from a hidden Markov chain over tags; half of the words are ambiguous between two tags.
+
+    Parameters
+    ----------
+    sentences
+        How many sentences are drawn.
+    labels
+        How many labels there are.
+    words
+        How many different words there are.
+    seed
+        What random draws depend on.
+
+    """
     rng = np.random.default_rng(seed)
     world = np.random.default_rng(12345)
     chain = world.dirichlet(np.full(labels, 0.25), size=labels)

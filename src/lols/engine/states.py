@@ -107,7 +107,14 @@ class States:
         return StateRows(self.example, self.step, self.memory, self.rows, self.legal)
 
     def cells(self, columns: Sequence[int]) -> np.ndarray:
-        """Some cells of the state vectors, [state, column]."""
+        """Some cells of the state vectors, [state, column].
+
+        Parameters
+        ----------
+        columns
+            To how many columns features are hashed.
+
+        """
         found: np.ndarray = self.memory[self.rows[:, np.newaxis], np.asarray(columns)]
         return found
 
@@ -117,15 +124,36 @@ class States:
         return self.examples.most_actions
 
     def matrix(self, columns: int) -> csr_matrix:
-        """The features as a sparse matrix, hashed to this many columns, for example for scikit-learn."""
+        """The features as a sparse matrix, hashed to this many columns, for example for scikit-learn.
+
+        Parameters
+        ----------
+        columns
+            To how many columns features are hashed.
+
+        """
         return hashed_matrix(self.start, self.ids, self.values, columns)
 
     def dense(self, columns: int) -> np.ndarray:
-        """The same matrix as a dense array."""
+        """The same matrix as a dense array.
+
+        Parameters
+        ----------
+        columns
+            To how many columns features are hashed.
+
+        """
         return np.asarray(self.matrix(columns).toarray())
 
     def action_matrix(self, columns: int) -> csr_matrix:
-        """The actions' features as a sparse matrix: row `i * actions + a` is action a in state i."""
+        """The actions' features as a sparse matrix: row `i * actions + a` is action a in state i.
+
+        Parameters
+        ----------
+        columns
+            To how many columns features are hashed.
+
+        """
         return hashed_matrix(self.action_start, self.action_ids, self.action_values, columns)
 
 

@@ -20,8 +20,16 @@ ENGINES: dict[str, type[Engine]] = {"this": InProcess, "processes": Processes, "
 def as_engine(given: str | Engine | None) -> Engine:
     """The engine that is meant by its name, `"this"`, `"processes"` or `"ray"`; None is this process.
 
+    Parameters
+    ----------
+    given
+        A name, an engine, or None.
+
+    Examples
+    --------
     >>> type(as_engine("processes")).__name__, as_engine(None)
     ('Processes', InProcess(sync='exact', shards=None, legs=None))
+
     """
     if isinstance(given, Engine):
         return given

@@ -45,7 +45,14 @@ class Files:
             yield from self.read(name)
 
     def first(self, count: int) -> Any:
-        """The first objects."""
+        """The first objects.
+
+        Parameters
+        ----------
+        count
+            How many objects.
+
+        """
         return list(islice(self, count))
 
     def held(self) -> Any:
@@ -53,7 +60,14 @@ class Files:
         return list(self)
 
     def shards(self, count: int) -> list[Files]:
-        """The files of each shard."""
+        """The files of each shard.
+
+        Parameters
+        ----------
+        count
+            How many shards.
+
+        """
         names = self.names
         if count > len(names):
             raise ConfigurationError(
@@ -64,7 +78,20 @@ class Files:
 
 @dataclass(frozen=True)
 class ExampleFiles(Files):
-    """The same for estimators: `read(paths)` gives the examples of several files, which were counted before."""
+    """The same for estimators: `read(paths)` gives the examples of several files, which were counted before.
+
+    Parameters
+    ----------
+    paths
+        The names of the files.
+    read
+        `read(paths)` gives the examples of several files.
+    count
+        How many examples they have.
+    total
+        How many steps these have.
+
+    """
 
     count: int = 0
     total: int = 0  # steps
@@ -78,7 +105,14 @@ class ExampleFiles(Files):
         return np.array([self.total])
 
     def first(self, count: int) -> Examples:
-        """The first examples; only the first file is read."""
+        """The first examples; only the first file is read.
+
+        Parameters
+        ----------
+        count
+            How many examples.
+
+        """
         found: Any = self.read(self.names[:1])
         return some(found, np.arange(min(count, len(found))))
 

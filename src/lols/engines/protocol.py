@@ -117,7 +117,14 @@ class Workers(ABC):
 
     @abstractmethod
     def share(self, value: Any) -> SharedValue:
-        """Give a value to all workers."""
+        """Give a value to all workers.
+
+        Parameters
+        ----------
+        value
+            What all workers shall have, sent once.
+
+        """
 
     @property
     @abstractmethod
@@ -130,10 +137,29 @@ class Workers(ABC):
 
         The function must be one that workers can import, and it may run twice on an item. No item is begun whose number
         is that of the first unfinished one plus `window`, or more.
+
+        Parameters
+        ----------
+        function
+            What is done with each item.
+        items
+            What is to be worked on.
+        window
+            How many items may be ahead of the result that is due.
+
         """
 
     def completed(self, function: Function, items: Iterable[Any]) -> Iterator[tuple[int, Any]]:
-        """The number of each item and its result, as they are completed."""
+        """The number of each item and its result, as they are completed.
+
+        Parameters
+        ----------
+        function
+            What is done with each item.
+        items
+            What is to be worked on.
+
+        """
         for number, outcome in self.outcomes(function, items, None):
             if isinstance(outcome, Failed):
                 raise outcome.again()
@@ -144,6 +170,16 @@ class Workers(ABC):
 
         At most `window` items are begun beyond the next result, by default two for each worker, so that memory is
         bounded whatever the number of items.
+
+        Parameters
+        ----------
+        function
+            What is done with each item.
+        items
+            What is to be worked on.
+        window
+            How many items may be ahead of the result that is due.
+
         """
         waiting: dict[int, Any] = {}
         following = 0
@@ -161,9 +197,21 @@ class Workers(ABC):
 class InProcess(Engine):
     """This process, with its threads: the default.
 
+    Parameters
+    ----------
+    sync
+        `"exact"` for the result of one process, `"pass"` for shards that are averaged.
+    shards
+        How many shards the data are cut into, with `"pass"`.
+    legs
+        How many times in a pass the shards are averaged; None for a number that follows from them.
+
+    Examples
+    --------
     >>> with InProcess().start() as workers:
     ...     list(workers.map(abs, [-1, -2]))
     [1, 2]
+
     """
 
     LOCAL: ClassVar[bool] = True

@@ -59,12 +59,29 @@ class Optimised:
         The options are those of `model.predict`: `best_of`, `starts`, `beam` (not for programs), `temperature` and
         `seed`. If the heuristic was kept, each output of a search is the one of less loss, the heuristic's or that of
         the search.
+
+        Parameters
+        ----------
+        objects
+            The objects of the user, or `Examples` in columns.
+        improve
+            A function of an instance and its output, such as a local search, that returns a better output.
+        **search
+            Options of `Model.predict`, such as `best_of`.
+
         """
         outputs: list[Any] = self.model.predict(objects, improve=improve, **search)
         return outputs
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file: `lols.load(path, task)` reads it, and predicts the same."""
+        """Write the model to a file: `lols.load(path, task)` reads it, and predicts the same.
+
+        Parameters
+        ----------
+        path
+            Where to write; the file is whole or not there.
+
+        """
         self.model.save(path)
 
     def picture(
@@ -74,6 +91,18 @@ class Optimised:
 
         `draw(axes, instance, output)` draws a plan with matplotlib, once for the heuristic and once for `predict` with
         the options of `search`.
+
+        Parameters
+        ----------
+        instance
+            The instance to draw.
+        draw
+            Draws a plan: it is given matplotlib's axes, the instance and its output.
+        path
+            Where to write: a .png, .svg or .pdf.
+        **search
+            Options of `Model.predict`, such as `best_of`.
+
         """
         model, given = self.model, () if self.reference is None else (self.reference,)
         outputs = [model.reference_outputs([instance], *given)[0], model.predict([instance], **search)[0]]

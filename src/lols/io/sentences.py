@@ -82,13 +82,29 @@ class Sentence(list[dict[str, str]]):
         return list(zip(heads, self.columns.get("deprel", [NOTHING] * len(heads)), strict=True))
 
     def tags(self, column: str) -> list[str]:
-        """The strings of a column, as `Tagger.fit` takes them."""
+        """The strings of a column, as `Tagger.fit` takes them.
+
+        Parameters
+        ----------
+        column
+            The name of the column, such as upos.
+
+        """
         if column not in self.columns:
             raise LolsError(f"there is no column '{column}'; there are {', '.join(self.columns)}")
         return list(self.columns[column])
 
     def changed(self, tree: Sequence[tuple[int, str]] | None = None, **columns: Sequence[str]) -> Self:
-        """A copy with other columns, or another tree; comments and lines of other tokens stay."""
+        """A copy with other columns, or another tree; comments and lines of other tokens stay.
+
+        Parameters
+        ----------
+        tree
+            The new tree; None to keep it.
+        **columns
+            New columns by name, each with a string for each word.
+
+        """
         given: dict[str, Sequence[str]] = dict(columns)
         if tree is not None:
             given |= {"head": [str(head) for head, _ in tree], "deprel": [relation for _, relation in tree]}
@@ -146,10 +162,18 @@ def _cell(text: str) -> str:
 def read_conllu(path: str | os.PathLike[str]) -> list[Sentence]:
     """Read a CoNLL-U file, compressed or not.
 
+    Parameters
+    ----------
+    path
+        The file; .gz, .bz2 and .xz are read directly.
+
+    Examples
+    --------
     >>> import tempfile; path = tempfile.mkdtemp() + "/two.conllu"
     >>> write_conllu(path, [Sentence({"form": ["Go"], "upos": ["VERB"]}), Sentence({"form": ["Stop", "!"]})])
     >>> read_conllu(path)[0].tags("upos"), [s.words for s in read_conllu(path)]
     (['VERB'], [['Go'], ['Stop', '!']])
+
     """
     return [_conllu(block, path) for block in _blocks(path)]
 
@@ -194,7 +218,16 @@ def _blocks(path: str | os.PathLike[str]) -> Iterator[list[tuple[int, str]]]:
 
 
 def write_conllu(path: str | os.PathLike[str], sentences: Iterable[Sentence]) -> None:
-    """Write a CoNLL-U file, whole or not at all."""
+    """Write a CoNLL-U file, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        The file to write.
+    sentences
+        The sentences.
+
+    """
     write_whole(path, "".join(sentence.text() for sentence in sentences).encode())
 
 
@@ -203,7 +236,14 @@ def read_columns(
 ) -> list[Sentence]:
     """Read a file of columns, a word on each line: by default separated by spaces or tabs, the word first.
 
-    `names` are those of the columns, one of them `form`; by default form, column2, column3, ...
+    Parameters
+    ----------
+    path
+        The file; .gz, .bz2 and .xz are read directly.
+    names
+        The names of the columns, one of them `form`; by default form, column2, column3, ...
+    separator
+        What is between two columns; None for spaces or tabs.
 
     Examples
     --------
@@ -232,7 +272,20 @@ def read_columns(
 def write_columns(
     path: str | os.PathLike[str], sentences: Iterable[Sentence], names: Sequence[str], *, separator: str = "\t"
 ) -> None:
-    """Write columns of sentences, a word on each line and a blank line after each sentence."""
+    """Write columns of sentences, a word on each line and a blank line after each sentence.
+
+    Parameters
+    ----------
+    path
+        The file to write.
+    sentences
+        The sentences.
+    names
+        The columns to write.
+    separator
+        What is written between two columns.
+
+    """
     parts = []
     for sentence in sentences:
         columns = [sentence.tags(name) for name in names]
@@ -257,12 +310,26 @@ def _table(sentences: Iterable[Sentence]) -> dict[str, list[Any]]:
 
 
 def to_pandas(sentences: Iterable[Sentence]) -> Any:
-    """A pandas data frame with a row for each word."""
+    """A pandas data frame with a row for each word.
+
+    Parameters
+    ----------
+    sentences
+        The sentences.
+
+    """
     return _frames("pandas").DataFrame(_table(sentences))
 
 
 def to_polars(sentences: Iterable[Sentence]) -> Any:
-    """A polars data frame with a row for each word."""
+    """A polars data frame with a row for each word.
+
+    Parameters
+    ----------
+    sentences
+        The sentences.
+
+    """
     return _frames("polars").DataFrame(_table(sentences))
 
 
@@ -278,6 +345,16 @@ def from_frame(frame: Any, *, sentence: str = "sentence", word: str = "form") ->
     """Sentences from a data frame (pandas or polars) with a row for each word, in order.
 
     Rows with the same value in the column `sentence` that follow each other are one sentence.
+
+    Parameters
+    ----------
+    frame
+        A frame of pandas or polars.
+    sentence
+        The column that says which sentence a row belongs to.
+    word
+        The column of the words.
+
     """
     if not hasattr(frame, "columns"):
         raise LolsError(f"a data frame has columns; this is {shown(frame)}: give one of pandas or polars")

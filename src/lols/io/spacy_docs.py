@@ -13,6 +13,14 @@ def to_spacy(sentences: Iterable[Sentence], vocab: Any) -> Any:
     """A spaCy `Doc` with words, tags and trees of sentences, for a vocabulary such as that of `spacy.blank("en")`.
 
     Where MISC says SpaceAfter=No, no space follows a word.
+
+    Parameters
+    ----------
+    sentences
+        The sentences.
+    vocab
+        The vocabulary of the pipeline that will use them.
+
     """
     try:
         from spacy.tokens import Doc
@@ -44,7 +52,14 @@ def to_spacy(sentences: Iterable[Sentence], vocab: Any) -> Any:
 
 
 def from_spacy(doc: Any) -> list[Sentence]:
-    """The sentences of a spaCy `Doc`, with what it has of lemmas, tags and trees; the whole is one if none are set."""
+    """The sentences of a spaCy `Doc`, with what it has of lemmas, tags and trees; the whole is one if none are set.
+
+    Parameters
+    ----------
+    doc
+        What a pipeline of spaCy gave for a text.
+
+    """
     starts = doc.has_annotation("SENT_START")
     made = []
     for span in doc.sents if starts else [doc[:]]:

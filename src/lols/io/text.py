@@ -70,10 +70,18 @@ def split_text(text: str) -> list[list[str]]:
     one mark stay whole, and so do words with hyphens and apostrophes. Sentences end at a blank line, or at a mark such
     as . ! ? (with quotes and brackets that close after it) before a space and a letter that is not small.
 
+    Parameters
+    ----------
+    text
+        Any text; blank lines end sentences.
+
+    Examples
+    --------
     >>> split_text("A dog barks. It doesn't stop!")
     [['A', 'dog', 'barks', '.'], ['It', "doesn't", 'stop', '!']]
     >>> split_text("(Mr. Smith paid $1,000.50 at 10:30...) See https://example.org/a.")
     [['(', 'Mr.', 'Smith', 'paid', '$', '1,000.50', 'at', '10:30', '...', ')'], ['See', 'https://example.org/a', '.']]
+
     """
     if not isinstance(text, str):
         raise LolsError(f"a text is a string; this is {type(text).__name__}")

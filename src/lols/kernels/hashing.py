@@ -17,10 +17,20 @@ SPREAD = 0xD1342543DE82EF95
 def mix(a: int, b: int) -> int:
     """Hash two integers into one signed 64-bit integer (splitmix64's finaliser over a linear combination).
 
+    Parameters
+    ----------
+    a
+        An integer, such as a hash so far.
+    b
+        An integer that is to change it.
+
+    Examples
+    --------
     >>> mix(1, 2) != mix(2, 1)
     True
     >>> -(2**63) <= mix(-5, 7) < 2**63
     True
+
     """
     z = (int(a) * SPREAD + int(b) * GOLDEN + GOLDEN) & MASK
     z = ((z ^ (z >> 30)) * MULTIPLY_1) & MASK

@@ -104,7 +104,16 @@ def fields_layout(kind: type, names: tuple[str, ...], layouts: tuple[Layout, ...
 
 
 class Ragged(NamedTuple):
-    """An array per example: the values of all examples, and where those of each begin."""
+    """An array per example: the values of all examples, and where those of each begin.
+
+    Attributes
+    ----------
+    values
+        The values of all examples, one after the other.
+    offsets
+        Where those of each example begin, and where the last ones end.
+
+    """
 
     values: np.ndarray
     offsets: np.ndarray

@@ -20,12 +20,22 @@ def bandit_curves(result: Mapping[str, Any], path: str | os.PathLike[str]) -> No
     The result is what `lols.bandit.worlds.outcome.summarise` returns and `lols bandit simulate --json` prints: losses
     in windows of rounds, with bands over seeds (95 % intervals of the mean), beside the reference and other policies.
 
+    Parameters
+    ----------
+    result
+        What `summarise` returned.
+    path
+        A .png, .svg or .pdf to write.
+
+    Examples
+    --------
     >>> import tempfile; from pathlib import Path
     >>> path = tempfile.mkdtemp() + "/bandit.svg"
     >>> curve = {"rounds": [10, 20], "loss": [0.7, 0.6], "loss_interval": [0.1, 0.1]}
     >>> bandit_curves({"world": "layout", "rounds": 20, "seeds": [0, 1], "curve": curve, "reference_loss": 0.65}, path)
     >>> Path(path).read_text()[:5]
     '<?xml'
+
     """
     save(bandit_figure(result), path)
 

@@ -18,6 +18,15 @@ def regret_plot(result: Mapping[str, Any], path: str | os.PathLike[str]) -> None
 
     The result is what `Certificate.as_dict` returns and `lols certify --json` prints. Bars have 95 % intervals.
 
+    Parameters
+    ----------
+    result
+        What `Certificate.as_dict` returned.
+    path
+        A .png, .svg or .pdf to write.
+
+    Examples
+    --------
     >>> import tempfile; from pathlib import Path
     >>> path = tempfile.mkdtemp() + "/regret.svg"
     >>> much, some = ({"value": v, "low": v / 2, "high": v * 2} for v in (0.2, 0.1))
@@ -26,6 +35,7 @@ def regret_plot(result: Mapping[str, Any], path: str | os.PathLike[str]) -> None
     >>> regret_plot({"by_step": steps, "by_decision": decisions, "verdict": "locally optimal", "examples": 9}, path)
     >>> Path(path).read_text()[:5]
     '<?xml'
+
     """
     save(regret_figure(result), path)
 

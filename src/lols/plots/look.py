@@ -107,7 +107,14 @@ def _rendered(figure: Any, kind: str, *, for_page: bool = False) -> bytes:
 
 
 def check_plot(path: str | os.PathLike[str]) -> None:
-    """Raise an error, before the work, if a drawing could not be written."""
+    """Raise an error, before the work, if a drawing could not be written.
+
+    Parameters
+    ----------
+    path
+        Where a drawing is to be written.
+
+    """
     if Path(path).suffix.lower() not in ENDINGS:
         raise ConfigurationError(f"{path}: a drawing is .png, .svg or .pdf; name it so")
     if Path(path).is_dir() or not Path(path).parent.is_dir():

@@ -19,11 +19,12 @@ def side_by_side(
 ) -> None:
     """Draw several plans in one figure: `draw(axes, instance, output)` for each instance with its output."""
     check_plot(path)
-    save(_figure(draw, plans, titles), path)
+    save(plans_figure(draw, plans, titles), path)
 
 
 @drawing
-def _figure(draw: Draw, plans: Sequence[tuple[Any, Any]], titles: Sequence[str]) -> Any:
+def plans_figure(draw: Draw, plans: Sequence[tuple[Any, Any]], titles: Sequence[str]) -> Any:
+    """The drawing of `side_by_side` as a matplotlib figure."""
     figure = new_figure(SIDE * len(plans), SIDE)
     axes = figure.subplots(1, len(plans), sharex=True, sharey=True, squeeze=False)[0]
     for plan, axis, title in zip(plans, axes, titles, strict=True):

@@ -21,11 +21,21 @@ def confusion(scores: Any, path: str | os.PathLike[str]) -> None:
 
     Colours are shares of a row, so that rare classes show as well as frequent ones; the numbers are counts.
 
+    Parameters
+    ----------
+    scores
+        What `evaluate` of a classifier returned.
+    path
+        A .png, .svg or .pdf to write.
+
+    Examples
+    --------
     >>> import tempfile; from pathlib import Path; from lols.tasks.tables.scores import scores_of_confusion
     >>> path = tempfile.mkdtemp() + "/mistakes.svg"
     >>> confusion(scores_of_confusion(["no", "yes"], np.array([[8, 1], [2, 5]]), None), path)
     >>> Path(path).read_text()[:5]
     '<?xml'
+
     """
     save(_confusion(scores), path)
 
@@ -78,17 +88,28 @@ def reliability_plot(seen: Any, path: str | os.PathLike[str]) -> None:
 
     `seen` is a `Reliability`, or several by name. Below is how many decisions had which confidence.
 
+    Parameters
+    ----------
+    seen
+        A `Reliability`, or several by name.
+    path
+        A .png, .svg or .pdf to write.
+
+    Examples
+    --------
     >>> import tempfile; from pathlib import Path; from lols.training.calibration import Reliability
     >>> path = tempfile.mkdtemp() + "/reliability.svg"
     >>> reliability_plot(Reliability.of(np.array([0.9, 0.9, 0.5, 0.5]), np.array([True, True, True, False])), path)
     >>> Path(path).read_text()[:5]
     '<?xml'
+
     """
-    save(_reliability(seen if isinstance(seen, Mapping) else {"": seen}), path)
+    save(reliability_figure(seen if isinstance(seen, Mapping) else {"": seen}), path)
 
 
 @drawing
-def _reliability(seen: Mapping[str, Any]) -> Any:
+def reliability_figure(seen: Mapping[str, Any]) -> Any:
+    """The drawing of `reliability_plot` as a matplotlib figure."""
     figure = new_figure(5.2, 6.0)
     above, below = figure.subplots(2, 1, height_ratios=[3, 1], sharex=True)
     above.plot([0, 1], [0, 1], color=LINE, linewidth=1.2)

@@ -84,7 +84,14 @@ class LinearPolicy:
         return self.weights.chances.size > 1
 
     def costs(self, states: States) -> np.ndarray:
-        """The predicted cost of every action."""
+        """The predicted cost of every action.
+
+        Parameters
+        ----------
+        states
+            The states whose actions are to be judged.
+
+        """
         weights = self.weights
         scratch = self._memory(states.examples, weights)
         scratch.report[:] = 0
@@ -102,7 +109,18 @@ class LinearPolicy:
         return costs
 
     def update(self, states: States, costs: np.ndarray, weights: np.ndarray) -> None:
-        """Learn from cost vectors; the states of one example are one round."""
+        """Learn from cost vectors; the states of one example are one round.
+
+        Parameters
+        ----------
+        states
+            The states that were searched.
+        costs
+            The costs of the actions, `[state, action]`.
+        weights
+            How much each state counts.
+
+        """
         if self._weights is not None:
             raise ConfigurationError("this policy has fixed weights: create one without weights to train it")
         first = np.flatnonzero(np.diff(states.example, prepend=-1))
@@ -132,7 +150,14 @@ class LinearPolicy:
         return self.learner.state()
 
     def load(self, state: Mapping[str, np.ndarray]) -> None:
-        """Restore the state of a policy with the same settings."""
+        """Restore the state of a policy with the same settings.
+
+        Parameters
+        ----------
+        state
+            Named arrays, as the method `state` gives them.
+
+        """
         self.learner.load(state)
 
     def _memory(self, examples: Examples, weights: FrozenPolicy) -> Scratch:

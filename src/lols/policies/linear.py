@@ -74,7 +74,14 @@ class Linear(Policy):
 
     @classmethod
     def of(cls, weights: FrozenPolicy) -> Linear:
-        """Weights that have been learned."""
+        """Weights that have been learned.
+
+        Parameters
+        ----------
+        weights
+            The weights, as a policy that does not change.
+
+        """
         made = cls()
         made._weights = weights
         return made
@@ -138,7 +145,14 @@ class Linear(Policy):
         return self._learner
 
     def go_on(self, learner: Learner) -> None:
-        """Learn with this learner from now on."""
+        """Learn with this learner from now on.
+
+        Parameters
+        ----------
+        learner
+            The learner.
+
+        """
         self._learner = learner
 
     def check_mixable(self) -> None:

@@ -55,6 +55,12 @@ class OwnPolicy(Protocol):
         """The predicted cost of every action in every state, [state, action]; the cheapest legal action is taken.
 
         The costs of a state must not depend on the other states of the call.
+
+        Parameters
+        ----------
+        states
+            The states whose actions are to be judged.
+
         """
         ...
 
@@ -63,6 +69,16 @@ class OwnPolicy(Protocol):
 
         `costs[i, a]` is the cost of action a in state i above that of the best action; it is infinite for illegal
         actions and others whose cost is unknown. `weights` has one weight for each state.
+
+        Parameters
+        ----------
+        states
+            The states that were searched.
+        costs
+            The costs of the actions, `[state, action]`; infinite where they are not known.
+        weights
+            How much each state counts.
+
         """
         ...
 

@@ -99,23 +99,69 @@ class Policy(ABC):
         together: int | None = None,
         compiled: bool = True,
     ) -> FusedDriver:
-        """What searches examples with this policy."""
+        """What searches examples with this policy.
+
+        Parameters
+        ----------
+        space
+            The search space.
+        examples
+            The examples to search.
+        reference
+            The teacher, if it is asked.
+        threads
+            How many threads share the work; None for as many as help.
+        together
+            How many examples are searched at a time.
+        compiled
+            Whether the functions of the space are compiled.
+
+        """
 
     @abstractmethod
     def beam_driver(
         self, space: SearchSpace, examples: Examples, *, threads: Threads, compiled: bool
     ) -> BeamDriver | BatchBeamDriver:
-        """What searches them with a beam."""
+        """What searches them with a beam.
+
+        Parameters
+        ----------
+        space
+            The search space.
+        examples
+            The examples to search.
+        threads
+            How many threads share the work; None for as many as help.
+        compiled
+            Whether the functions of the space are compiled.
+
+        """
 
     @abstractmethod
     def in_lock_step(self, space: SearchSpace, *, compiled: bool = True) -> Any:
-        """The policy as an object that scores many states at a time."""
+        """The policy as an object that scores many states at a time.
+
+        Parameters
+        ----------
+        space
+            The search space.
+        compiled
+            Whether the functions of the space are compiled.
+
+        """
 
     # --- learning ---
 
     @abstractmethod
     def begun(self, terms: Terms) -> Policy:
-        """The policy that learns by a terms."""
+        """The policy that learns by a terms.
+
+        Parameters
+        ----------
+        terms
+            How it learns: the algorithm, the learner, and what follows from them.
+
+        """
 
     @property
     def learner(self) -> Learner | None:
@@ -131,11 +177,25 @@ class Policy(ABC):
         """Raise an error if it cannot learn."""
 
     def go_on(self, learner: Learner) -> None:
-        """Learn with this learner from now on."""
+        """Learn with this learner from now on.
+
+        Parameters
+        ----------
+        learner
+            The learner.
+
+        """
         raise ConfigurationError("only the linear learner goes on from a state: give the policy that shall go on")
 
     def followed_by(self, other: Policy) -> Policy:
-        """Another policy that has taken over what this one has learned."""
+        """Another policy that has taken over what this one has learned.
+
+        Parameters
+        ----------
+        other
+            The policy that takes over.
+
+        """
         return other
 
     def check_mixable(self) -> None:
@@ -146,14 +206,30 @@ class Policy(ABC):
         """Have ready what is needed only later."""
 
     def calls(self, driver: FusedDriver, plan: Any) -> list[KernelCall]:
-        """The kernels of training and prediction with arguments of the right types, to compile them ahead."""
+        """The kernels of training and prediction with arguments of the right types, to compile them ahead.
+
+        Parameters
+        ----------
+        driver
+            The driver to compile for.
+        plan
+            How examples are searched.
+
+        """
         return []
 
     def begin_pass(self) -> None:  # noqa: B027  (most have nothing to do)
         """Called before each pass."""
 
     def end_pass(self, rounds: int) -> None:  # noqa: B027
-        """Called after each pass, with its number of rounds."""
+        """Called after each pass, with its number of rounds.
+
+        Parameters
+        ----------
+        rounds
+            How many rounds the pass had.
+
+        """
 
     @property
     def reference_weight(self) -> float | None:
@@ -162,7 +238,16 @@ class Policy(ABC):
 
     @abstractmethod
     def learn(self, batch: Batch, driver: Any) -> None:
-        """Learn from what a driver has searched."""
+        """Learn from what a driver has searched.
+
+        Parameters
+        ----------
+        batch
+            What was searched, and where it is from.
+        driver
+            The driver that searched it.
+
+        """
 
     @abstractmethod
     def copied(self) -> Any:
@@ -203,4 +288,11 @@ class Policy(ABC):
 
     @abstractmethod
     def load(self, tensors: Mapping[str, np.ndarray]) -> None:
-        """Restore such a state."""
+        """Restore such a state.
+
+        Parameters
+        ----------
+        tensors
+            Named arrays, as the method `state` gives them.
+
+        """

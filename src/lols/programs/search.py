@@ -157,7 +157,14 @@ class ProgramSearch:
             raise SpaceError("there are fewer candidates than before, after the same actions: is it random?") from None
 
     def loss(self, value: Any) -> None:
-        """Add to the loss: a number, or a function that returns one and is not called in prediction."""
+        """Add to the loss: a number, or a function that returns one and is not called in prediction.
+
+        Parameters
+        ----------
+        value
+            What is added to the loss; 0 or more.
+
+        """
         try:
             self._loss += value
         except TypeError:

@@ -26,10 +26,20 @@ def write_report(result: Mapping[str, Any], path: str | os.PathLike[str]) -> Non
     The result is what `lols reproduce --json` writes; missing parts are left out. Its part `certificates` may have more
     of what `lols certify --json` prints, by name.
 
+    Parameters
+    ----------
+    result
+        What `lols reproduce --json` writes.
+    path
+        The page to write.
+
+    Examples
+    --------
     >>> import tempfile; path = tempfile.mkdtemp() + "/report.html"
     >>> write_report({"version": "0.1.0", "command": "lols reproduce table3", "tables": {}, "claims": []}, path)
     >>> "lols reproduce table3" in Path(path).read_text(encoding="utf-8")
     True
+
     """
     write_whole(path, report_page(result).encode("utf-8"))
 
@@ -59,11 +69,23 @@ def write_plots(result: Mapping[str, Any], folder: str | os.PathLike[str], endin
 
     The ending is `.png`, `.svg` or `.pdf`.
 
+    Parameters
+    ----------
+    result
+        What `lols reproduce --json` writes.
+    folder
+        An existing folder.
+    ending
+        `.png`, `.svg` or `.pdf`.
+
+    Examples
+    --------
     >>> import tempfile
     >>> slope = {"value": -0.5, "height": 1.0, "low": -0.5, "high": -0.5}
     >>> regret = {"rounds": [100, 400], "values": [[0.1], [0.05]], "slope": slope, "bound": -1 / 3}
     >>> [path.name for path in write_plots({"bandit": {"regret": regret}}, tempfile.mkdtemp(), ".svg")]
     ['bandit-regret.svg']
+
     """
     if ending not in ENDINGS:
         raise ConfigurationError(f"ending is {ending!r}: take one of {', '.join(ENDINGS)}")

@@ -73,7 +73,14 @@ class BaseEstimator:
         return cls(**values_of(cls, typed))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters; where one has parameters itself, these too, as `name__parameter`, unless `deep` is False."""
+        """The parameters; where one has parameters itself, these too, as `name__parameter`, unless `deep` is False.
+
+        Parameters
+        ----------
+        deep
+            Whether parameters of parameters are given, too.
+
+        """
         made: dict[str, Any] = {}
         for name in self._defaults():
             value = made[name] = getattr(self, name)
@@ -83,7 +90,14 @@ class BaseEstimator:
 
     @exclusive
     def set_params(self, **params: Any) -> Self:
-        """Change parameters, those of a parameter as `name__parameter`."""
+        """Change parameters, those of a parameter as `name__parameter`.
+
+        Parameters
+        ----------
+        **params
+            The parameters to change, by name.
+
+        """
         names = list(self._defaults())
         nested: dict[str, dict[str, Any]] = {}
         for given, value in params.items():
@@ -181,14 +195,30 @@ class BaseEstimator:
 
     @exclusive
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file: weights, settings and what the task needs; nothing in it is ever executed."""
+        """Write the model file: weights, settings and what the task needs; nothing in it is ever executed.
+
+        Parameters
+        ----------
+        path
+            Where to write; the file is whole or not there.
+
+        """
         from lols.io.model_file import write_tensors
 
         write_tensors(path, "model", *self.contents())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, threads: Threads = None) -> Self:
-        """Read a model file."""
+        """Read a model file.
+
+        Parameters
+        ----------
+        path
+            A model file.
+        threads
+            How many threads predictions use; None for as many as help.
+
+        """
         from lols.io.model_file import read_task
 
         loaded = cls.from_file(path, *read_task(path, cls.VERBS.name), threads=threads)
@@ -281,6 +311,22 @@ class BaseEstimator:
         """Train on labelled files; `layout` says where things are in them, as the options of the command do.
 
         Further options are those of the dataclass `TRAINING`, if there is one.
+
+        Parameters
+        ----------
+        paths
+            One file or several.
+        dev
+            A labelled file that is not learned from, to keep the best pass and to calibrate with.
+        checkpoint
+            A file to which the training is saved as it goes.
+        resume
+            Whether to continue from the checkpoint, if there is one.
+        say
+            Called with a line for each thing that is being done.
+        **layout
+            Where things are in the files, as the options of `lols train` say it.
+
         """
         further = [] if self.TRAINING is None else [each.name for each in dataclasses.fields(self.TRAINING)]
         how = {"checkpoint": checkpoint, "resume": resume} | {n: layout.pop(n) for n in further if n in layout}
@@ -312,6 +358,16 @@ class BaseEstimator:
         """Fit confidence to a labelled file that training did not see: a sample of the data that are to come.
 
         Predictions stay as they are.
+
+        Parameters
+        ----------
+        path
+            A labelled file.
+        threads
+            How many threads share the work; None for as many as help.
+        **options
+            Where things are in the file, as the options of the command say it.
+
         """
         from lols.training.calibration import UnfitSample
 

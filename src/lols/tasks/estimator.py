@@ -315,6 +315,20 @@ class Estimator(BaseEstimator):
 
         `dev` is a pair like X and y. `checkpoint` names a file to which training is saved as it goes, and from which an
         interrupted one goes on with `resume`.
+
+        Parameters
+        ----------
+        X
+            The inputs: sentences, rows, or objects of a task.
+        y
+            Their truths: tags or labels; None if the objects have them.
+        dev
+            A pair like X and y that is not learned from, to keep the best pass and to calibrate with.
+        checkpoint
+            A file to which the training is saved as it goes.
+        resume
+            Whether to continue from the checkpoint, if there is one.
+
         """
         held = None if dev is None else self._labelled(dev)
         return self._fit(self._data(X, y), held, checkpoint=checkpoint, resume=resume)
@@ -493,6 +507,16 @@ class Estimator(BaseEstimator):
 
         Over the whole data, this is `fit` with one pass and `shuffle=False`, bit for bit, however the data is cut. What
         was loaded goes on from the learner's state if its file has it, else from the weights.
+
+        Parameters
+        ----------
+        X
+            The inputs: sentences, rows, or objects of a task.
+        y
+            Their truths: tags or labels; None if the objects have them.
+        classes
+            All labels that may come, in the first call; later only new ones.
+
         """
         data: Any = self._data(X, y)
         if len(data):
@@ -509,7 +533,16 @@ class Estimator(BaseEstimator):
         return self
 
     def learn_one(self, x: Any, y: Any = None) -> Self:
-        """Learn from one example of a stream; the first call of `partial_fit` must have settled what there can be."""
+        """Learn from one example of a stream; the first call of `partial_fit` must have settled what there can be.
+
+        Parameters
+        ----------
+        x
+            An input.
+        y
+            Its truth.
+
+        """
         return self.partial_fit([x], None if y is None else [y])
 
     @exclusive
@@ -545,7 +578,16 @@ class Estimator(BaseEstimator):
 
     @exclusive
     def calibrate_with(self, X: Any, y: Any = None) -> Self:
-        """Fit confidences to labelled data that training did not see; returns the estimator itself."""
+        """Fit confidences to labelled data that training did not see; returns the estimator itself.
+
+        Parameters
+        ----------
+        X
+            The inputs: sentences, rows, or objects of a task.
+        y
+            Their truths: tags or labels; None if the objects have them.
+
+        """
         self._check_fitted()
         self._recalibrate(self._judged(self._data(X, y)))
         return self
@@ -612,6 +654,14 @@ class Estimator(BaseEstimator):
         """What is decided for each example; with `confidence` a pair: this, and how likely it is to be right.
 
         For that the estimator must be calibrated.
+
+        Parameters
+        ----------
+        X
+            The inputs: sentences, rows, or objects of a task.
+        confidence
+            Whether a pair is returned: the predictions, and the probability that each is right.
+
         """
         data = self._data(X)
         outputs, sure = self._predicted(data, confidence)
@@ -619,7 +669,14 @@ class Estimator(BaseEstimator):
         return made if sure is None else (made, data.cut(sure))
 
     def predict_one(self, x: Any) -> Any:
-        """What is decided for one example."""
+        """What is decided for one example.
+
+        Parameters
+        ----------
+        x
+            An input.
+
+        """
         return self.predict([x])[0]
 
     def _predicted(self, data: Any, confidence: bool = False) -> tuple[Any, Any]:
@@ -635,7 +692,14 @@ class Estimator(BaseEstimator):
 
     @on_snapshot
     def scores(self, X: Any) -> list[StepScores]:
-        """All actions of all steps of each example: costs, and probabilities if the model is calibrated."""
+        """All actions of all steps of each example: costs, and probabilities if the model is calibrated.
+
+        Parameters
+        ----------
+        X
+            The inputs: sentences, rows, or objects of a task.
+
+        """
         data = self._data(X)
         self._check_fitted()
         return self._fitted.scores(self.task_.examples_of(data, truth=False)) if len(data) else []
@@ -644,7 +708,16 @@ class Estimator(BaseEstimator):
 
     @on_snapshot
     def evaluate(self, X: Any, y: Any = None) -> Any:
-        """Compare predictions with the truth."""
+        """Compare predictions with the truth.
+
+        Parameters
+        ----------
+        X
+            The inputs: sentences, rows, or objects of a task.
+        y
+            Their truths: tags or labels; None if the objects have them.
+
+        """
         self._check_fitted()
         return self._evaluated(self._data(X, y), NoOptions())
 
@@ -683,7 +756,24 @@ class Estimator(BaseEstimator):
     def predict_file(
         self, path: str, out: BinaryIO, *, output: str = "-", threads: Threads = None, say: Say = silent, **options: Any
     ) -> dict[str, Any]:
-        """Write a file with predictions, piece by piece, and return facts about it."""
+        """Write a file with predictions, piece by piece, and return facts about it.
+
+        Parameters
+        ----------
+        path
+            A file of inputs.
+        out
+            The stream of bytes to write to.
+        output
+            The name of what is written, which says its format.
+        threads
+            How many threads share the work; None for as many as help.
+        say
+            Called with a line for each thing that is being done.
+        **options
+            Where things are in the file, and what `lols predict` takes besides.
+
+        """
         layout, asked = self.asked("predict", options)
         clock, count, unit = Clock(), 0, self.VERBS.counted
         if asked.confidence:
@@ -714,7 +804,18 @@ class Estimator(BaseEstimator):
 
     @on_snapshot
     def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
-        """Compare predictions with a labelled file."""
+        """Compare predictions with a labelled file.
+
+        Parameters
+        ----------
+        path
+            A labelled file.
+        threads
+            How many threads share the work; None for as many as help.
+        **options
+            Where things are in the file, and what `lols evaluate` takes besides.
+
+        """
         layout, asked = self.asked("evaluate", options)
         data = self._read(path, layout, asked)
         for model in self.models():

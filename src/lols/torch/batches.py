@@ -21,6 +21,18 @@ class Bags(NamedTuple):
 
     `width` bags belong to each state: 1, or the number of actions. These are arrays of NumPy in `inputs` of a network,
     and tensors in its `forward`.
+
+    Attributes
+    ----------
+    start
+        Where each bag begins; one more than there are bags.
+    ids
+        The numbered features.
+    values
+        Their values.
+    width
+        How many bags belong to each state.
+
     """
 
     start: Any
@@ -29,7 +41,14 @@ class Bags(NamedTuple):
     width: int = 1
 
     def select(self, rows: np.ndarray) -> Bags:
-        """The bags of some states."""
+        """The bags of some states.
+
+        Parameters
+        ----------
+        rows
+            The numbers of the states.
+
+        """
         bags = (rows[:, np.newaxis] * self.width + np.arange(self.width)).ravel()
         lengths = np.diff(self.start)[bags]
         at = spans(self.start[:-1][bags], lengths)
@@ -37,7 +56,14 @@ class Bags(NamedTuple):
 
     @staticmethod
     def joined(parts: Sequence[Bags]) -> Bags:
-        """The bags of several batches, one after the other."""
+        """The bags of several batches, one after the other.
+
+        Parameters
+        ----------
+        parts
+            The bags to put after each other.
+
+        """
         before = np.cumsum([0, *(part.ids.size for part in parts)])
         starts = [part.start[:-1] + at for part, at in zip(parts, before)]
         ids, values = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
@@ -48,7 +74,18 @@ Inputs = np.ndarray | Bags
 
 
 def hashed_bags(states: States, columns: int, *, of_actions: bool = False) -> Bags:
-    """The features of states, or of their actions, hashed to this many columns: for `inputs` of a network."""
+    """The features of states, or of their actions, hashed to this many columns: for `inputs` of a network.
+
+    Parameters
+    ----------
+    states
+        The states.
+    columns
+        To how many columns features are hashed.
+    of_actions
+        Whether the features of actions are meant.
+
+    """
     if of_actions:
         if states.action_start.size <= 1:
             raise LolsError("the space has no features of actions: give it `action_features`")
@@ -103,7 +140,14 @@ class ExampleBatch:
         return self.examples.has_truth
 
     def column(self, name: str) -> Any:
-        """A column of x, or else of y, for the whole data set; `x.NAME` and `y.NAME` are of that side only."""
+        """A column of x, or else of y, for the whole data set; `x.NAME` and `y.NAME` are of that side only.
+
+        Parameters
+        ----------
+        name
+            The name of the column.
+
+        """
         sides = {"x": self.examples.x, "y": self.examples.y}
         side, dot, plain = name.rpartition(".")
         for chosen in (sides.get(side),) if dot else sides.values():
@@ -113,11 +157,25 @@ class ExampleBatch:
         raise LolsError(f"the examples have no column '{name}': there are {known}")
 
     def lengths(self, name: str) -> np.ndarray:
-        """How many values each example has in a column."""
+        """How many values each example has in a column.
+
+        Parameters
+        ----------
+        name
+            The name of the column.
+
+        """
         return np.diff(self._ragged(name).offsets)[self.indices]
 
     def array(self, name: str) -> np.ndarray:
-        """The values of a column, example after example, as an array of NumPy."""
+        """The values of a column, example after example, as an array of NumPy.
+
+        Parameters
+        ----------
+        name
+            The name of the column.
+
+        """
         column = self.column(name)
         if isinstance(column, Scalar):
             return column.values[self.indices]
@@ -127,13 +185,30 @@ class ExampleBatch:
         return column.values[spans(offsets[self.indices], np.diff(offsets)[self.indices])]
 
     def flat(self, name: str) -> torch.Tensor:
-        """The values of a column, example after example; for a setting of the space, its value."""
+        """The values of a column, example after example; for a setting of the space, its value.
+
+        Parameters
+        ----------
+        name
+            The name of the column, or of a setting.
+
+        """
         return on_device(self.array(name), self.device)
 
     def padded(self, name: str, fill: float = 0, width: int = 1) -> torch.Tensor:
         """The values of a column as a tensor [example, place], filled up behind the last value.
 
         With a `width`, that many values belong to a place, and the tensor is [example, place, width].
+
+        Parameters
+        ----------
+        name
+            The name of the column.
+        fill
+            What is put behind the last value of a shorter example.
+        width
+            How many values make up a place.
+
         """
         lengths = self.lengths(name) // width
         values = self.array(name).reshape(-1, width)

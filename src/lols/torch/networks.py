@@ -79,11 +79,27 @@ class FeatureNetwork(_EmbeddedFeatures):
         super().__init__(columns, width, [width, *hidden, actions], dropout, seed)
 
     def inputs(self, states: States) -> Bags:
-        """The features of the states."""
+        """The features of the states.
+
+        Parameters
+        ----------
+        states
+            The states as the search has them.
+
+        """
         return hashed_bags(states, self.columns)
 
     def forward(self, memory: Any, states: StateBatch) -> torch.Tensor:
-        """The score of each action."""
+        """The score of each action.
+
+        Parameters
+        ----------
+        memory
+            What `encode` gave for the examples.
+        states
+            The batch of states.
+
+        """
         bags = states.inputs
         scores: torch.Tensor = self.layers(self.embedding(bags.ids, bags.start[:-1], bags.values).relu())
         return scores
@@ -95,7 +111,18 @@ class PointerNetwork(_EmbeddedFeatures):
     The space needs `action_features`. The actions of a state are embedded, each also sees the mean of those that are
     legal, and a perceptron gives a score to each of them.
 
-    Parameters are those of `FeatureNetwork`, but for the number of actions.
+    Parameters
+    ----------
+    columns
+        To how many columns features are hashed.
+    width
+        The size of the embedding of an action.
+    hidden
+        The sizes of the hidden layers.
+    dropout
+        The share of values that is dropped in training.
+    seed
+        What the first weights depend on.
 
     """
 
@@ -111,11 +138,27 @@ class PointerNetwork(_EmbeddedFeatures):
         super().__init__(columns, width, [2 * width, *hidden, 1], dropout, seed)
 
     def inputs(self, states: States) -> Bags:
-        """The features of the actions."""
+        """The features of the actions.
+
+        Parameters
+        ----------
+        states
+            The states as the search has them.
+
+        """
         return hashed_bags(states, self.columns, of_actions=True)
 
     def forward(self, memory: Any, states: StateBatch) -> torch.Tensor:
-        """The score of each action."""
+        """The score of each action.
+
+        Parameters
+        ----------
+        memory
+            What `encode` gave for the examples.
+        states
+            The batch of states.
+
+        """
         bags = states.inputs
         own = self.embedding(bags.ids, bags.start[:-1], bags.values).view(len(states), states.actions, -1)
         legal = states.legal[:, :, None].to(own.dtype)

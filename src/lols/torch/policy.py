@@ -200,7 +200,14 @@ class TorchPolicy:
         return made
 
     def costs(self, states: States) -> np.ndarray:
-        """Minus the scores of all actions."""
+        """Minus the scores of all actions.
+
+        Parameters
+        ----------
+        states
+            The states whose actions are to be judged.
+
+        """
         return self.costs_of_parts([states])[0]
 
     def costs_of_parts(self, parts: Sequence[States]) -> list[np.ndarray]:
@@ -221,7 +228,18 @@ class TorchPolicy:
         return np.split(costs, np.cumsum([len(states) for states in parts[:-1]])) if len(parts) > 1 else [costs]
 
     def update(self, states: States, costs: np.ndarray, weights: np.ndarray) -> None:
-        """Learn from the states of a batch of examples."""
+        """Learn from the states of a batch of examples.
+
+        Parameters
+        ----------
+        states
+            The states of a batch of examples.
+        costs
+            The costs of the actions, `[state, action]`.
+        weights
+            How much each state counts.
+
+        """
         if self.learner is None:
             raise ConfigurationError("this policy is a copy for prediction: train the one that was given to lols.train")
         examples = states.examples
@@ -274,7 +292,14 @@ class TorchPolicy:
         return arrays | (self.learner.state() if self.learner is not None else {})
 
     def load(self, state: Mapping[str, np.ndarray]) -> None:
-        """Restore such a state; without that of learning, the policy is for prediction only."""
+        """Restore such a state; without that of learning, the policy is for prediction only.
+
+        Parameters
+        ----------
+        state
+            Named arrays, as the method `state` gives them.
+
+        """
         self._background.finish()
         self._before, before = None, arrays_named("before.", state)
         if before and self.ahead:

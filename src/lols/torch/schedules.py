@@ -24,6 +24,14 @@ def warm_up_and_decay(total: int, warm_up: int = 200) -> Any:
     """A schedule for `TorchPolicy`: rates rise in the first steps, and then fall until step `total`.
 
     The warm-up takes at most a fifth of all steps. `TorchPolicy(..., schedule=warm_up_and_decay(total=4000))`.
+
+    Parameters
+    ----------
+    total
+        How many steps there will be.
+    warm_up
+        In how many of them rates rise; at most a fifth of all.
+
     """
     return partial(LambdaLR, lr_lambda=partial(share_of_rate, total=total, warm_up=min(warm_up, total // 5)))
 

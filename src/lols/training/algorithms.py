@@ -108,8 +108,20 @@ class Algorithm:
     def exactly(self, roll_in: str, roll_out: str, **choices: Any) -> Algorithm:
         """The same with this roll-in and roll-out, without sampling, pruning and avoidable randomness.
 
+        Parameters
+        ----------
+        roll_in
+            Which policy leads to the states.
+        roll_out
+            Which policy completes the deviations.
+        **choices
+            Further choices to replace.
+
+        Examples
+        --------
         >>> PRESETS["searn"].exactly("learned", "none").mix
         'expected'
+
         """
         exact: dict[str, Any] = {"mix": "expected", "ties": "first", "restart": False, "alpha": None, "horizon": None}
         exact |= {"sample_steps": None, "sample_actions": None, "prune": None}
@@ -217,12 +229,22 @@ PRESETS: dict[str, Algorithm] = {
 def algorithm(name: str | Algorithm = "lols", **options: Any) -> Algorithm:
     """A preset with some of its choices replaced by options that are not None; a contradiction is an error.
 
+    Parameters
+    ----------
+    name
+        The name of a preset, or an `Algorithm`.
+    **options
+        Choices to replace, by their names in `Algorithm`.
+
+    Examples
+    --------
     >>> algorithm("lols", beta=0.2).beta
     0.2
     >>> algorithm("aggrevate", beta=0.2)
     Traceback (most recent call last):
         ...
     lols.errors.ConfigurationError: beta has no effect: roll_out is 'reference', not 'mixture'
+
     """
     if not isinstance(name, Algorithm) and (not isinstance(name, str) or name not in PRESETS):
         raise ConfigurationError(f"unknown algorithm '{short(name)}': choose one of {', '.join(PRESETS)}")
@@ -284,8 +306,18 @@ def _check_contradictions(of: Algorithm, changes: dict[str, Any]) -> None:
 def explain(name: str | Algorithm = "lols", **options: Any) -> str:
     """A preset with these options, described in words.
 
+    Parameters
+    ----------
+    name
+        The name of a preset, or an `Algorithm`.
+    **options
+        Choices to replace, by their names in `Algorithm`.
+
+    Examples
+    --------
     >>> print(explain("lols", beta="auto").splitlines()[4])
       β          estimated probability that the teacher beats the learner from here
+
     """
     return algorithm(name, **options).explain()
 

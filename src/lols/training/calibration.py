@@ -92,7 +92,14 @@ class Calibration:
         return made
 
     def confidence(self, shares: np.ndarray) -> np.ndarray:
-        """The probability that decisions with these shares are right."""
+        """The probability that decisions with these shares are right.
+
+        Parameters
+        ----------
+        shares
+            The share of each decision in the softmax of predicted costs.
+
+        """
         return np.interp(shares, self.knots, self.values) if self.knots.size else shares
 
     def confidence_in(self, judged: Judged) -> np.ndarray:
@@ -103,6 +110,14 @@ class Calibration:
         """The probability of each action; that of the action `taken` is its confidence, by default of the cheapest.
 
         The others share the rest. Without a bias, the action taken is never less probable than another.
+
+        Parameters
+        ----------
+        costs
+            Predicted costs, `[decision, action]`.
+        taken
+            The action that was taken in each decision.
+
         """
         made = self.shares(costs)
         if made.shape[1] < 2 or not self.knots.size:
@@ -314,10 +329,24 @@ def not_calibrated(what: str) -> ConfigurationError:
 class Reliability:
     """How often decisions were right, by confidence, in equally wide bins.
 
+    Parameters
+    ----------
+    counts
+        How many decisions are in each bin.
+    sure
+        The sum of their confidences.
+    right
+        How many of them were right.
+    spread
+        The variance of how many would be right if each confidence were exact.
+
+    Examples
+    --------
     >>> seen = Reliability.of(np.array([0.9, 0.9, 0.5, 0.5]), np.array([True, True, True, False]))
     >>> last = seen.rows()[-1]
     >>> round(seen.error, 3), last["accuracy"]
     (0.05, 1.0)
+
     """
 
     counts: np.ndarray  # [bin]
@@ -327,7 +356,16 @@ class Reliability:
 
     @classmethod
     def of(cls, confidence: np.ndarray, right: np.ndarray) -> Self:
-        """What is seen on some decisions."""
+        """What is seen on some decisions.
+
+        Parameters
+        ----------
+        confidence
+            The confidence of each decision.
+        right
+            Whether it was right.
+
+        """
         bins = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
         columns = (np.ones(bins.size), confidence, right, confidence * (1.0 - confidence))
         return cls(*(np.bincount(bins, weights=column, minlength=BINS) for column in columns))

@@ -19,7 +19,18 @@ BY_REFERENCE = LOLS.exactly("learned", "reference")
 
 
 class StepScores(NamedTuple):
-    """All actions of all steps of one example, as the policy sees them."""
+    """All actions of all steps of one example, as the policy sees them.
+
+    Attributes
+    ----------
+    taken
+        The action of each step.
+    costs
+        The predicted costs, `[step, action]`; infinite for actions that are not legal.
+    probabilities
+        The probability of each action to be the best; None if the model is not calibrated.
+
+    """
 
     taken: np.ndarray  # [step]
     costs: np.ndarray  # [step, action]: predicted, infinite for actions that are not legal

@@ -184,7 +184,14 @@ class Model(Shareable):
 
     @on_snapshot
     def scores(self, objects: Iterable[Any] | Examples) -> list[StepScores]:
-        """All actions of all steps: what they seem to cost, and their probabilities if the model is calibrated."""
+        """All actions of all steps: what they seem to cost, and their probabilities if the model is calibrated.
+
+        Parameters
+        ----------
+        objects
+            The objects of the user, or `Examples` in columns.
+
+        """
         return step_scores(self, objects)
 
     @exclusive
@@ -193,6 +200,14 @@ class Model(Shareable):
 
         A step is right if no other action would have cost less, had the reference completed the result: that of the
         task unless another one is given.
+
+        Parameters
+        ----------
+        objects
+            Labelled objects that were not learned from.
+        reference
+            Who completes the results that steps are judged by; None for the task's.
+
         """
         teacher = as_teacher(reference, self.space)
         examples = objects if isinstance(objects, Examples) else self.labelled(objects, teacher)
@@ -234,11 +249,27 @@ class Model(Shareable):
             )
 
     def predict_one(self, obj: Any, **options: Any) -> Any:
-        """The space's output for one object, with the options of `predict`."""
+        """The space's output for one object, with the options of `predict`.
+
+        Parameters
+        ----------
+        obj
+            An object of the user.
+        **options
+            Options of `predict`.
+
+        """
         return self.predict([obj], **options)[0]
 
     def warm_up(self, objects: Iterable[Any]) -> Self:
-        """Compile ahead, or load from the cache, what prediction needs, by predicting a few objects."""
+        """Compile ahead, or load from the cache, what prediction needs, by predicting a few objects.
+
+        Parameters
+        ----------
+        objects
+            A few objects like those to come.
+
+        """
         self.predict(objects)
         return self
 
@@ -276,7 +307,24 @@ class Model(Shareable):
         temperature: float = 1.0,
         seed: int = 0,
     ) -> np.ndarray:
-        """The loss of the policy on each labelled object; the options are those of `predict`."""
+        """The loss of the policy on each labelled object; the options are those of `predict`.
+
+        Parameters
+        ----------
+        objects
+            Labelled objects.
+        best_of
+            How many samples are drawn for each, of which the one of least loss counts.
+        starts
+            How many of the samples are greedy, each after another first action.
+        beam
+            How many paths a beam follows, of whose ends the one of least loss counts.
+        temperature
+            How much samples differ: the softmax of predicted costs is taken at this temperature.
+        seed
+            What random draws depend on.
+
+        """
         examples = objects if isinstance(objects, Examples) else self.labelled(objects)
         options: Any = {"starts": starts, "temperature": temperature, "seed": seed}
         predictions = self._searched(examples, best_of, beam, options)
@@ -284,7 +332,14 @@ class Model(Shareable):
             return driver.losses(predictions, self.policy)
 
     def evaluate(self, objects: Iterable[Any] | Examples) -> float:
-        """The mean loss of the policy on labelled objects."""
+        """The mean loss of the policy on labelled objects.
+
+        Parameters
+        ----------
+        objects
+            Labelled objects.
+
+        """
         return float(self.losses(objects).mean())
 
     @on_snapshot
@@ -292,6 +347,14 @@ class Model(Shareable):
         """The loss of a reference on each labelled object, for comparison with that of the policy.
 
         The reference is that of the task unless another one is given.
+
+        Parameters
+        ----------
+        objects
+            Labelled objects.
+        reference
+            The reference; None for the task's.
+
         """
         reference = as_teacher(reference, self.space)
         examples = objects if isinstance(objects, Examples) else self.labelled(objects, reference)
@@ -300,7 +363,16 @@ class Model(Shareable):
 
     @on_snapshot
     def reference_outputs(self, objects: Iterable[Any], reference: Reference | None = None) -> list[Any]:
-        """The space's output for each object if a reference decides, by default that of the task."""
+        """The space's output for each object if a reference decides, by default that of the task.
+
+        Parameters
+        ----------
+        objects
+            The objects of the user, or `Examples` in columns.
+        reference
+            The reference that decides; None for the task's.
+
+        """
         reference = as_teacher(reference, self.space)
         given = list(as_objects(objects))
         if not given:
@@ -319,6 +391,14 @@ class Model(Shareable):
         It learns with the algorithm, the learner and the batch size of its training. After training, and after loading
         a file that was saved with `keep_state=True`, learning goes on exactly; else it starts from the weights alone.
         Of a policy that is not linear, the copy learns on that its method `onward` makes.
+
+        Parameters
+        ----------
+        objects
+            The objects of the user, or `Examples` in columns.
+        reference
+            The teacher; None for the task's.
+
         """
         learning = self._going_on
         if learning is None or reference is not None:
@@ -332,7 +412,16 @@ class Model(Shareable):
         return self
 
     def learn_one(self, obj: Any, reference: Reference | None = None) -> Self:
-        """Learn from one object."""
+        """Learn from one object.
+
+        Parameters
+        ----------
+        obj
+            An object of the user.
+        reference
+            The teacher; None for the task's.
+
+        """
         return self.partial_fit([obj], reference)
 
     @exclusive
@@ -423,6 +512,18 @@ class Model(Shareable):
 
         `task` and `tensors` are plain values and arrays that an estimator needs when it is loaded. With `keep_state`,
         the file has the learner's state as well, if the model has it, so that learning goes on exactly.
+
+        Parameters
+        ----------
+        path
+            Where to write; the file is whole or not there.
+        task
+            Facts about the task that the file shall have.
+        tensors
+            Arrays of the task that the file shall have.
+        keep_state
+            Whether the state of learning is stored, too, so that learning can go on.
+
         """
         write_tensors(path, "model", *self.contents(task, tensors, keep_state=keep_state))
 

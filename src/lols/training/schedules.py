@@ -11,7 +11,14 @@ from lols.errors import ConfigurationError
 
 @dataclass(frozen=True)
 class Constant:
-    """The same β in every round."""
+    """The same β in every round.
+
+    Parameters
+    ----------
+    value
+        That β.
+
+    """
 
     value: float
 
@@ -27,8 +34,18 @@ class Constant:
 class LinearSchedule:
     """From `start` in the first round to `end` in the last.
 
+    Parameters
+    ----------
+    start
+        β in the first round.
+    end
+        β in the last round.
+
+    Examples
+    --------
     >>> LinearSchedule(1.0, 0.0)(np.array([0, 5, 10]), 11).tolist()
     [1.0, 0.5, 0.0]
+
     """
 
     start: float
@@ -44,7 +61,14 @@ class LinearSchedule:
 
 @dataclass(frozen=True)
 class Geometric:
-    """(1 - alpha)**t after t rounds: the reference fades out, as in Searn and in Vowpal Wabbit."""
+    """(1 - alpha)**t after t rounds: the reference fades out, as in Searn and in Vowpal Wabbit.
+
+    Parameters
+    ----------
+    alpha
+        The share of β that each round takes away.
+
+    """
 
     alpha: float
 

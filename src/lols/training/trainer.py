@@ -187,7 +187,14 @@ class Trainer(Recipe):
                     yield
 
     def stream(self, start: LearningState | None = None) -> Stream:
-        """A stream, whose examples are learned from as they arrive."""
+        """A stream, whose examples are learned from as they arrive.
+
+        Parameters
+        ----------
+        start
+            The state of learning to go on from; None to begin anew.
+
+        """
         return Stream(self, start)
 
     def untrained(self) -> Model:
@@ -203,6 +210,12 @@ class Trainer(Recipe):
         """Compile ahead, or load from the cache, what training and prediction need, given a few labelled examples.
 
         Nothing is learned: `fit` and the model's `predict` then begin at once.
+
+        Parameters
+        ----------
+        data
+            A few objects like those to come.
+
         """
         if not self.policy.has_weights:
             twin = copy.copy(self)

@@ -285,8 +285,10 @@ def layout_world(*, clicks: bool = False, items: int = 8, slots: int = 5, held_o
     ----------
     clicks
         Whether the feedback is clicks that were drawn, or their expected number.
-    items, slots
-        The size of a request.
+    items
+        The candidates of a request.
+    slots
+        The slots of the page to be filled with them.
     held_out
         The number of requests to compare policies on.
 

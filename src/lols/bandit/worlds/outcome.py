@@ -88,6 +88,11 @@ def interval(values: Sequence[float] | np.ndarray) -> float | None:
 def summarise(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Means over seeds, half the widths of their intervals, the curve, and the figures of each seed, as JSON.
 
+    Parameters
+    ----------
+    outcomes
+        What `simulate` returned, one for each seed.
+
     Examples
     --------
     >>> outcomes = [

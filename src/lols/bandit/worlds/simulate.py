@@ -56,8 +56,10 @@ def simulate(
         The source of objects and losses.
     options
         Options of `StructuredBandit`; the defaults are the world's, if it has any.
-    rounds, seed
-        The number of objects, and the seed of all random numbers: of arrivals, of noise and of the bandit.
+    rounds
+        The number of objects.
+    seed
+        The seed of all random numbers: of arrivals, of noise and of the bandit.
     algorithm2
         Whether to use the bandit as printed in the paper, `StructuredBandit.algorithm2`.
     delay

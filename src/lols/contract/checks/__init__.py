@@ -144,6 +144,17 @@ def assert_space(
 ) -> None:
     """Raise a `SpaceError` that lists all findings of `check_space`, which is given the same options; for tests.
 
+    Parameters
+    ----------
+    space
+        The search space, or a `Task`.
+    examples
+        Objects to try it on.
+    reference
+        The reference; None for the task's.
+    **options
+        Options of `check_space`.
+
     Examples
     --------
     >>> from lols.datasets.worlds import tagging_data, tagging_references, tagging_space

@@ -14,8 +14,24 @@ MOST_FINDINGS = 20
 class Finding:
     """One mistake: the function that makes it, where it was first seen, and how to fix it.
 
+    Parameters
+    ----------
+    function
+        The function that makes the mistake.
+    example
+        The number of the example.
+    step
+        The step in it.
+    message
+        What is wrong, and how to fix it.
+    kind
+        What kind of mistake it is, if a function can make several.
+
+    Examples
+    --------
     >>> print(Finding("features", 3, 0, "emits 12 features, but Sizes.features is 10: raise it"))
     `features`, example 3, step 0: emits 12 features, but Sizes.features is 10: raise it
+
     """
 
     function: str
@@ -108,9 +124,19 @@ class Coverage:
 class Report(list[Finding]):
     """A list of findings with a record of what was examined: `summary` in words, `coverage` in numbers.
 
+    Parameters
+    ----------
+    findings
+        What was found.
+    coverage
+        What was examined.
+
+    Examples
+    --------
     >>> report = Report([], Coverage(8, 8, 160, 160, 2400, 2400))
     >>> report == [], report.summary
     (True, 'looked at 8 of 8 examples, on 160 of 160 walks, at 2400 of 2400 states')
+
     """
 
     def __init__(self, findings: Iterable[Finding], coverage: Coverage):

@@ -93,7 +93,18 @@ class Parser(ParserVerbs):
     def fit(  # type: ignore[override]
         self, X: Sequence[Sentence], y: Sequence[Tree], *, dev: tuple[Sequence[Sentence], Sequence[Tree]] | None = None
     ) -> Parser:
-        """Train from scratch. With `dev` sentences and trees, the pass that parses them best is kept."""
+        """Train from scratch. With `dev` sentences and trees, the pass that parses them best is kept.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and their tags.
+        y
+            The tree of each sentence: a head, counted from 1 and 0 for the root, and a relation for each word.
+        dev
+            Sentences and trees that are not learned from, to keep the best pass and to calibrate with.
+
+        """
         corpus, trees = self._corpus(X), checked_trees(X, y)
         check_lengths(corpus.offsets)
         held = None if dev is None else (self._corpus(dev[0]), *checked_trees(*dev))
@@ -207,6 +218,14 @@ class Parser(ParserVerbs):
         The first call settles columns and templates. Relations that are new are learned from then on. A loaded parser
         goes on from the learner's state if its file has it, else from the weights. A network learns from each call at
         once, so that its weights depend on how the data is cut.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and their tags.
+        y
+            The tree of each sentence: a head, counted from 1 and 0 for the root, and a relation for each word.
+
         """
         if not self.__sklearn_is_fitted__():
             first = unfitted(self).set_params(passes=1, shuffle=False, keep_state=self.policy == "linear").fit(X, y)
@@ -276,6 +295,14 @@ class Parser(ParserVerbs):
 
         With `confidence` a pair: the trees, and for each an array that says how likely each head is to be right. The
         parser must be calibrated.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and their tags.
+        confidence
+            Whether a pair is returned: the predictions, and the probability that each is right.
+
         """
         corpus = self._corpus(X)
         trees, sure = self.predict_confident(corpus) if confidence else (self.predict_columns(corpus), None)
@@ -297,14 +324,30 @@ class Parser(ParserVerbs):
 
     @exclusive
     def calibrate_with(self, X: Sequence[Sentence], y: Sequence[Tree]) -> Self:  # type: ignore[override]
-        """Fit confidences to labelled sentences that training did not see; returns the parser itself."""
+        """Fit confidences to labelled sentences that training did not see; returns the parser itself.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and their tags.
+        y
+            The tree of each sentence: a head, counted from 1 and 0 for the root, and a relation for each word.
+
+        """
         self._check_fitted()
         self._recalibrate({"heads": self.judged_columns(self._corpus(X), checked_trees(X, y)[0])})
         return self
 
     @on_snapshot
     def scores(self, X: Sequence[Sentence]) -> list[StepScores]:
-        """All actions of all steps of each sentence: costs, and probabilities if the model is calibrated."""
+        """All actions of all steps of each sentence: costs, and probabilities if the model is calibrated.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and their tags.
+
+        """
         corpus = self._corpus(X)
         self._check_fitted()
         return self._fitted.scores(self.task_.examples(corpus)) if len(X) else []
@@ -324,7 +367,14 @@ class Parser(ParserVerbs):
         return judged_heads(task, model, task.examples(data[0]), data[0].offsets, data[1])
 
     def predict_one(self, x: Sentence) -> list[tuple[int, str]]:
-        """The tree of one sentence."""
+        """The tree of one sentence.
+
+        Parameters
+        ----------
+        x
+            A sentence: a list of words, or of dictionaries with the words and their tags.
+
+        """
         return self.predict([x])[0]
 
     @on_snapshot
@@ -346,13 +396,33 @@ class Parser(ParserVerbs):
     # --- scores ---
 
     def score(self, X: Sequence[Sentence], y: Sequence[Tree]) -> float:
-        """LAS: the share of words with the right head and relation; UAS where relations are not learned."""
+        """LAS: the share of words with the right head and relation; UAS where relations are not learned.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and their tags.
+        y
+            The tree of each sentence: a head, counted from 1 and 0 for the root, and a relation for each word.
+
+        """
         found = self.evaluate(X, y)
         return found.uas if self.task_.labelling == "none" else found.las
 
     @on_snapshot
     def evaluate(self, X: Sequence[Sentence], y: Sequence[Tree], *, punctuation: bool = True) -> TreeScores:  # type: ignore[override]
-        """UAS, LAS, CLAS, whole sentences and single relations, as the CoNLL 2018 scorer counts."""
+        """UAS, LAS, CLAS, whole sentences and single relations, as the CoNLL 2018 scorer counts.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and their tags.
+        y
+            The tree of each sentence: a head, counted from 1 and 0 for the root, and a relation for each word.
+        punctuation
+            Whether words that are all punctuation count.
+
+        """
         return self.evaluate_columns(self._corpus(X), *checked_trees(X, y), punctuation=punctuation)
 
     @on_snapshot

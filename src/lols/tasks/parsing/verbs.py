@@ -61,7 +61,18 @@ class ParserVerbs(TokenOptions):
 
     @on_snapshot
     def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
-        """Compare predictions with a treebank."""
+        """Compare predictions with a treebank.
+
+        Parameters
+        ----------
+        path
+            A treebank.
+        threads
+            How many threads share the work; None for as many as help.
+        **options
+            Where things are in the file, and what `lols evaluate` takes besides.
+
+        """
         from lols.tasks.parsing.scores import ParserScores
 
         columns, asked = self.asked("evaluate", options)
@@ -80,7 +91,18 @@ class ParserVerbs(TokenOptions):
 
     @on_snapshot
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
-        """Show how a sentence is parsed: the tree, and every action with its stack, its buffer and its deviations."""
+        """Show how a sentence is parsed: the tree, and every action with its stack, its buffer and its deviations.
+
+        Parameters
+        ----------
+        path
+            A treebank.
+        number
+            Which example of the file, counted from 1.
+        **options
+            Where things are in the file, and what `lols explain` takes besides.
+
+        """
         from lols.tasks.explain import ExampleReport
         from lols.tasks.parsing.explain import explain_parse, read_tree
 

@@ -146,7 +146,18 @@ class Pipeline(PipelineLearning):
     def fit(
         self, X: Sequence[Sentence], y: Sequence[Tree], *, dev: tuple[Sequence[Sentence], Sequence[Tree]] | None = None
     ) -> Pipeline:
-        """Train on sentences, lists of dictionaries with words and tags, and their trees."""
+        """Train on sentences, lists of dictionaries with words and tags, and their trees.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and their tags.
+        y
+            The tree of each sentence: a head, counted from 1 and 0 for the root, and a relation for each word.
+        dev
+            Sentences and trees that are not learned from, to keep the best passes and to calibrate with.
+
+        """
         corpus = corpus_of(checked_sentences(X))
         trees = checked_trees(X, y)
         check_lengths(corpus.offsets)
@@ -246,6 +257,14 @@ class Pipeline(PipelineLearning):
 
         With `confidence` a pair: these, and for each sentence a dictionary of arrays that say how likely each tag and
         each head is to be right, by the name of the column or as `head`. All parts must be calibrated.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and their tags.
+        confidence
+            Whether a pair is returned: the predictions, and the probability that each is right.
+
         """
         corpus = corpus_of(checked_sentences(X))
         sure: dict[str, np.ndarray] = {}
@@ -306,7 +325,16 @@ class Pipeline(PipelineLearning):
 
     @exclusive
     def calibrate_with(self, X: Sequence[Sentence], y: Sequence[Tree]) -> Self:
-        """Fit confidence to labelled sentences that training did not see; returns the pipeline itself."""
+        """Fit confidence to labelled sentences that training did not see; returns the pipeline itself.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and their tags.
+        y
+            The tree of each sentence: a head, counted from 1 and 0 for the root, and a relation for each word.
+
+        """
         self._check_fitted()
         self._recalibrate(self.judged_columns(corpus_of(checked_sentences(X)), checked_trees(X, y)[0]))
         return self
@@ -325,13 +353,33 @@ class Pipeline(PipelineLearning):
     # --- scores ---
 
     def score(self, X: Sequence[Sentence], y: Sequence[Tree]) -> float:
-        """LAS on predicted tags; UAS where relations are not learned."""
+        """LAS on predicted tags; UAS where relations are not learned.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and their tags.
+        y
+            The tree of each sentence: a head, counted from 1 and 0 for the root, and a relation for each word.
+
+        """
         found = self.evaluate(X, y).trees
         return found.uas if self.parser_.task_.labelling == "none" else found.las
 
     @on_snapshot
     def evaluate(self, X: Sequence[Sentence], y: Sequence[Tree], *, punctuation: bool = True) -> PipelineScores:
-        """Right tags and trees, from words alone; the tags in `X` are those that would be right."""
+        """Right tags and trees, from words alone; the tags in `X` are those that would be right.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and their tags.
+        y
+            The tree of each sentence: a head, counted from 1 and 0 for the root, and a relation for each word.
+        punctuation
+            Whether words that are all punctuation count.
+
+        """
         return self.evaluate_columns(corpus_of(checked_sentences(X)), *checked_trees(X, y), punctuation=punctuation)
 
     @on_snapshot

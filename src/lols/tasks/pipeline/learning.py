@@ -127,6 +127,14 @@ class PipelineLearning(PipelineVerbs):
         """Learn from further sentences, dictionaries with words and tags, and their trees, in the given order.
 
         Each sentence is tagged before its tags are learned from, and the parser learns from these tags.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and their tags.
+        y
+            The tree of each sentence: a head, counted from 1 and 0 for the root, and a relation for each word.
+
         """
         made: Any = self
         names = ("word", *self.taggers_)
@@ -139,7 +147,16 @@ class PipelineLearning(PipelineVerbs):
         return self
 
     def learn_one(self, x: Any, y: Any) -> Self:
-        """Learn from one sentence and its tree."""
+        """Learn from one sentence and its tree.
+
+        Parameters
+        ----------
+        x
+            A sentence: a list of dictionaries with the words and their tags.
+        y
+            The tree of each sentence: a head, counted from 1 and 0 for the root, and a relation for each word.
+
+        """
         return self.partial_fit([x], [y])
 
     def identity(self, corpus: Corpus, heads: np.ndarray, numbers: np.ndarray, dev: Any) -> dict[str, Any]:

@@ -102,7 +102,18 @@ class PipelineVerbs(SentenceVerbs):
 
     @on_snapshot
     def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
-        """Compare tags and trees, predicted from words alone, with a treebank."""
+        """Compare tags and trees, predicted from words alone, with a treebank.
+
+        Parameters
+        ----------
+        path
+            A treebank.
+        threads
+            How many threads share the work; None for as many as help.
+        **options
+            Where things are in the file, and what `lols evaluate` takes besides.
+
+        """
         from lols.tasks.parsing.scores import ParserScores
 
         columns, asked = self.asked("evaluate", options)
@@ -142,6 +153,16 @@ class PipelineVerbs(SentenceVerbs):
 
         With the true `tree`, what each deviation would cost is shown, too. The report prints with `show(console)`, and
         draws in notebooks.
+
+        Parameters
+        ----------
+        sentence
+            A text of one sentence, its words, or a `lols.io.Sentence`.
+        tree
+            The true tree, if it is known.
+        top
+            How many actions of each step are shown.
+
         """
         from lols.tasks.explain import ExampleReport
         from lols.tasks.parsing.explain import explain_parse
@@ -156,7 +177,18 @@ class PipelineVerbs(SentenceVerbs):
 
     @on_snapshot
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
-        """Show how a sentence is parsed, with the tags that the taggers give it; or how one column of it is tagged."""
+        """Show how a sentence is parsed, with the tags that the taggers give it; or how one column of it is tagged.
+
+        Parameters
+        ----------
+        path
+            A treebank.
+        number
+            Which example of the file, counted from 1.
+        **options
+            Where things are in the file, and what `lols explain` takes besides.
+
+        """
         from lols.tasks.explain import ExampleReport
         from lols.tasks.parsing.explain import explain_parse, read_tree
 

@@ -106,7 +106,18 @@ class ProbableClassifier(StoredClassifier):
 
     @exclusive
     def calibrate_with(self, X: Any, y: Any, costs: Any = None) -> Self:  # type: ignore[override]
-        """Fit probabilities to labelled rows that training did not see; returns the classifier itself."""
+        """Fit probabilities to labelled rows that training did not see; returns the classifier itself.
+
+        Parameters
+        ----------
+        X
+            The rows.
+        y
+            Their classes.
+        costs
+            The costs of all classes for each row, `[row, class]`, in place of classes.
+
+        """
         rows = self._rows(X)
         known = Targets(self.task_.classes, None, self.task_.matrix, None)
         self._recalibrate(self._judged_on(rows, self._targets(rows.rows, y, costs, known)))
@@ -133,6 +144,12 @@ class ProbableClassifier(StoredClassifier):
         """All children at all nodes on the way to the predicted class, and what they seem to cost.
 
         Probabilities are those of classes: see `predict_proba`.
+
+        Parameters
+        ----------
+        X
+            The rows.
+
         """
         rows = self._rows(X)
         plain = self._fitted.replaced(calibration=None)

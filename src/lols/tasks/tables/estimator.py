@@ -93,6 +93,20 @@ class CostSensitiveClassifier(ProbableClassifier):
         costs for each row, for which `y` may be left out; or one number for each row, what a mistake costs there.
         `sample_weight` is what all costs of a row are multiplied by. With `dev` data, (X, y) or (X, y, costs), the pass
         that costs least on them is kept.
+
+        Parameters
+        ----------
+        X
+            The rows: a list of lists, an array, a sparse matrix or a data frame.
+        y
+            The class of each row.
+        costs
+            The costs of all classes for each row, `[row, class]`, in place of those of the cost matrix.
+        sample_weight
+            How much each row counts; 1 for each unless given.
+        dev
+            Rows and classes that are not learned from, to keep the best pass and to calibrate with.
+
         """
         goes_on = self._goes_on()
         table = table_of(self, X, reset=not goes_on)
@@ -194,6 +208,20 @@ class CostSensitiveClassifier(ProbableClassifier):
         The first call needs `classes` (or the parameter of that name), and settles what the columns are: bins and
         categories are those of its rows. Give it enough of them. Classes that a later call names are learned from then
         on, and come after the others in `classes_`.
+
+        Parameters
+        ----------
+        X
+            The rows: a list of lists, an array, a sparse matrix or a data frame.
+        y
+            The class of each row.
+        classes
+            All classes that may come, in the first call; later only new ones.
+        costs
+            The costs of all classes for each row, `[row, class]`, in place of those of the cost matrix.
+        sample_weight
+            How much each row counts; 1 for each unless given.
+
         """
         first = not hasattr(self, "task_")
         table = table_of(self, X, reset=first)
@@ -243,6 +271,30 @@ class CostSensitiveClassifier(ProbableClassifier):
         `label` is the column of the labels, by default the last one, and `weight` that of the weights of rows. With
         `cost_columns="cost_"`, the columns `cost_CLASS` hold what each class costs in each row. Where the cells take
         more than `memory` bytes, the files are read again in every pass.
+
+        Parameters
+        ----------
+        paths
+            One table or several with the same columns.
+        label
+            The column of the classes; None for the last one.
+        header
+            Whether the first line of a CSV file has the names of the columns; None to look.
+        separator
+            What is between the cells of a CSV file; None to look.
+        cost_columns
+            What the names of the columns begin with that hold the costs of each class.
+        dev
+            A labelled table that is not learned from, to keep the best pass and to calibrate with.
+        memory
+            How many bytes the encoded rows may take before they are read again in every pass.
+        weight
+            The column that says how much a row counts.
+        say
+            Called with a line for each thing that is being done.
+        **fitting
+            A checkpoint, and whether to resume from it.
+
         """
         layout, seconds = TableFiles(label, header, separator, cost_columns), {"reading": 0.0}
 
@@ -262,7 +314,16 @@ class CostSensitiveClassifier(ProbableClassifier):
 
     @on_snapshot
     def predict_files(self, paths: Sequence[str] | str, *, threads: Threads = None) -> np.ndarray:
-        """The class of each row of tables in files, laid out as in training."""
+        """The class of each row of tables in files, laid out as in training.
+
+        Parameters
+        ----------
+        paths
+            One table or several.
+        threads
+            How many threads share the work; None for as many as help.
+
+        """
         source = open_files(as_paths(paths), self.file_columns)
         numbers = [batch.numbers for batch in predict_batches(self, source, threads=threads)]
         return self.classes_[np.concatenate(numbers)]
@@ -274,6 +335,16 @@ class CostSensitiveClassifier(ProbableClassifier):
         """Compare predictions with labelled rows in files, in constant memory.
 
         If the model was trained with `cost_columns` and the files have none, each error costs 1.
+
+        Parameters
+        ----------
+        paths
+            One table or several.
+        label
+            The column of the classes; None for that of the training.
+        threads
+            How many threads share the work; None for as many as help.
+
         """
         layout = self.file_columns if label is None else self.file_columns.changed(label=label)
         source = open_files(as_paths(paths), layout)
@@ -297,6 +368,14 @@ class CostSensitiveClassifier(ProbableClassifier):
         """The class of each row; with `confidence` a pair: these, and how likely each of them is to be right.
 
         For that the classifier must be calibrated.
+
+        Parameters
+        ----------
+        X
+            The rows: a list of lists, an array, a sparse matrix or a data frame.
+        confidence
+            Whether a pair is returned: the predictions, and the probability that each is right.
+
         """
         if not confidence:
             numbers = self.predict_rows(self._rows(X))
@@ -319,26 +398,61 @@ class CostSensitiveClassifier(ProbableClassifier):
 
         In a tree: what each step on the way costs more than the best step there, added up. (Searn's policy is drawn
         from several: then the average over them, which need not have its least where the draw has.)
+
+        Parameters
+        ----------
+        X
+            The rows: a list of lists, an array, a sparse matrix or a data frame.
+
         """
         rows = self._rows(X)
         pieces = [rows.cut(k, k + TOGETHER) for k in range(0, max(rows.rows, 1), TOGETHER)]
         return np.concatenate([self.task_.class_costs(self._fitted.policy, p) for p in pieces]).astype(np.float64)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Minus the predicted costs, `[row, class]`; of two classes how much better the second one is."""
+        """Minus the predicted costs, `[row, class]`; of two classes how much better the second one is.
+
+        Parameters
+        ----------
+        X
+            The rows: a list of lists, an array, a sparse matrix or a data frame.
+
+        """
         costs = self.predict_costs(X)
         return costs[:, 0] - costs[:, 1] if costs.shape[1] == 2 else -costs
 
     # --- scores ---
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows that are classified right."""
+        """The share of rows that are classified right.
+
+        Parameters
+        ----------
+        X
+            The rows: a list of lists, an array, a sparse matrix or a data frame.
+        y
+            The class of each row.
+        sample_weight
+            How much each row counts; 1 for each unless given.
+
+        """
         right = self.predict(X) == np.asarray(y)
         return float(np.average(right, weights=sample_weight))
 
     @on_snapshot
     def evaluate(self, X: Any, y: Any, costs: Any = None) -> ClassScores:  # type: ignore[override]
-        """The average cost, the share of errors, and which classes were taken for which."""
+        """The average cost, the share of errors, and which classes were taken for which.
+
+        Parameters
+        ----------
+        X
+            The rows: a list of lists, an array, a sparse matrix or a data frame.
+        y
+            The class of each row.
+        costs
+            The costs of all classes for each row, `[row, class]`, in place of those of the cost matrix.
+
+        """
         rows = self._rows(X)
         targets = self._targets(rows.rows, y, costs, Targets(self.task_.classes, None, self.task_.matrix, None))
         if self._fitted.calibration is None:

@@ -55,7 +55,24 @@ class ClassifierVerbs(ClassifierRows):
     def predict_file(
         self, path: str, out: BinaryIO, *, output: str = "-", threads: Threads = None, say: Say = silent, **options: Any
     ) -> dict[str, Any]:
-        """Write a table with the predicted classes; its format and all other cells stay as they are."""
+        """Write a table with the predicted classes; its format and all other cells stay as they are.
+
+        Parameters
+        ----------
+        path
+            A table.
+        out
+            The stream of bytes to write to.
+        output
+            The name of what is written, which says its format.
+        threads
+            How many threads share the work; None for as many as help.
+        say
+            Called with a line for each thing that is being done.
+        **options
+            Where things are in the file, and what `lols predict` takes besides.
+
+        """
         from lols.tasks.tables.scores import unknown_text
         from lols.tasks.tables.write import check_format, table_writer
 
@@ -89,7 +106,18 @@ class ClassifierVerbs(ClassifierRows):
 
     @on_snapshot
     def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
-        """Compare predictions with a labelled table, in constant memory; threads share its pieces."""
+        """Compare predictions with a labelled table, in constant memory; threads share its pieces.
+
+        Parameters
+        ----------
+        path
+            A labelled table.
+        threads
+            How many threads share the work; None for as many as help.
+        **options
+            Where things are in the file, and what `lols evaluate` takes besides.
+
+        """
         from lols.tasks.tables.scores import ClassifierScores
 
         layout, asked = self.asked("evaluate", options)
@@ -118,7 +146,18 @@ class ClassifierVerbs(ClassifierRows):
 
     @on_snapshot
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
-        """Show how a row is led down the tree of classes, and which of its values mattered."""
+        """Show how a row is led down the tree of classes, and which of its values mattered.
+
+        Parameters
+        ----------
+        path
+            A labelled table.
+        number
+            Which example of the file, counted from 1.
+        **options
+            Where things are in the file, and what `lols explain` takes besides.
+
+        """
         from lols.tasks.explain import ExampleReport
         from lols.tasks.tables.explain import CHILDREN, explain_row, read_row, words_in
 

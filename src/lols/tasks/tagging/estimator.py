@@ -225,6 +225,12 @@ class Tagger(TokenOptions):
 
         Columns are `classes_`. For spans a cost is that of the cheapest decision with which the word would have this
         label, if all other decisions stayed as they are.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and further columns.
+
         """
         corpus = self._corpus(X)
         if corpus.tokens == 0:
@@ -238,6 +244,12 @@ class Tagger(TokenOptions):
 
         If the tagger is calibrated, this is the probability that the tag is right. Otherwise it is the tag's share in a
         softmax of the costs with a temperature of 0.5, which only says of which of two tags the tagger is surer.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and further columns.
+
         """
         self._check_fitted()
         if self._fitted.calibration is not None:
@@ -260,6 +272,16 @@ class Tagger(TokenOptions):
         """The `k` best taggings of each sentence with their scores, best first, by a beam search.
 
         A score is how much the tags together seem to cost more than the cheapest choices on their way: 0 is the best.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and further columns.
+        k
+            How many taggings of each sentence.
+        width
+            How many paths the beam follows; None for a width that follows from `k`.
+
         """
         from lols.engine.beam import beam_search
 
@@ -304,7 +326,16 @@ class Tagger(TokenOptions):
     # --- scores ---
 
     def score(self, X: Sequence[Sentence], y: Sequence[Sequence[str]]) -> float:
-        """The share of right tags."""
+        """The share of right tags.
+
+        Parameters
+        ----------
+        X
+            The sentences: lists of words, or of dictionaries with the words and further columns.
+        y
+            The tags of each sentence.
+
+        """
         return self.evaluate(X, y).accuracy
 
     @on_snapshot
@@ -328,7 +359,18 @@ class Tagger(TokenOptions):
 
     @on_snapshot
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
-        """Show how a sentence is tagged: the labels, the one-step deviations, and what each would have cost."""
+        """Show how a sentence is tagged: the labels, the one-step deviations, and what each would have cost.
+
+        Parameters
+        ----------
+        path
+            A labelled file.
+        number
+            Which example of the file, counted from 1.
+        **options
+            Where things are in the file, and what `lols explain` takes besides.
+
+        """
         from lols.tasks.explain import ExampleReport
         from lols.tasks.tagging.explain import explain_sentence, read_sentence
 

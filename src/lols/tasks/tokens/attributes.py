@@ -49,8 +49,16 @@ class Attribute(NamedTuple):
 def attribute(name: str) -> Attribute | None:
     """The attribute of a name, or None if there is none.
 
+    Parameters
+    ----------
+    name
+        The name of an attribute, such as `suffix3`.
+
+    Examples
+    --------
     >>> attribute("suffix3"), attribute("tense")
     (Attribute(kind=3, size=3), None)
+
     """
     found = re.fullmatch(r"([a-z]+)(\d{0,9})", name)
     if found is None or found[1] not in KINDS:
@@ -67,8 +75,18 @@ def attribute(name: str) -> Attribute | None:
 def attribute_text(which: Attribute, string: str) -> str | None:
     """The attribute in words; None where the string does not have it.
 
+    Parameters
+    ----------
+    which
+        The attribute, as `attribute` gives it.
+    string
+        A word.
+
+    Examples
+    --------
     >>> [attribute_text(attribute(n), "Walking") for n in ("suffix3", "prefix9", "shape", "class", "length")]
     ['ing', None, 'Xx', 'C', '7']
+
     """
     kind, size = which
     if kind in (PREFIX, SUFFIX):

@@ -46,6 +46,15 @@ class Template(NamedTuple):
 def parse_templates(lines: str | Iterable[str], columns: Iterable[str] = ("word",)) -> list[Template]:
     """Read templates: one per line, or one per string; `#` begins a comment, ranges are written out.
 
+    Parameters
+    ----------
+    lines
+        The templates.
+    columns
+        The columns that they may name.
+
+    Examples
+    --------
     >>> [t.text for t in parse_templates("suffix1..2\\nword[-1..0] & tag[-1]  # history")]
     ['suffix1', 'suffix2', 'word[-1] & tag[-1]', 'word & tag[-1]']
     >>> parse_templates("sufix3")

@@ -68,7 +68,24 @@ class SentenceVerbs(BaseEstimator):
     def predict_file(
         self, path: str, out: BinaryIO, *, output: str = "-", threads: Threads = None, say: Say = silent, **options: Any
     ) -> dict[str, Any]:
-        """Write a file of sentences with the predicted columns replaced; all else stays as it is, byte for byte."""
+        """Write a file of sentences with the predicted columns replaced; all else stays as it is, byte for byte.
+
+        Parameters
+        ----------
+        path
+            A file of sentences.
+        out
+            The stream of bytes to write to.
+        output
+            The name of what is written, which says its format.
+        threads
+            How many threads share the work; None for as many as help.
+        say
+            Called with a line for each thing that is being done.
+        **options
+            Where things are in the file, and what `lols predict` takes besides.
+
+        """
         columns, asked = self.asked("predict", options)
         clock, tokens = Clock(), 0
         if asked.confidence:

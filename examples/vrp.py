@@ -1,6 +1,6 @@
 """Vehicle routing with capacities: which customer next, or back to the depot, learned from a sequential savings rule.
 
-    python examples/vehicles.py --customers 20
+    python examples/vrp.py --customers 20
 
 Vehicles leave a depot, bring customers what they ordered, and return when they are empty. What counts is the length of
 all routes. The rule starts each route at the customer farthest away and goes on to the one that saves most over a
@@ -9,16 +9,19 @@ route of its own. Customers, orders and capacities are those of Kool, van Hoof a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from itertools import cycle
 from math import sqrt
+from typing import Any
 
 import numpy as np
-import solving
+from helpers import drawing, solving
 
 import lols
 from lols import emit, feature
 
-__all__ = ["RULES", "Vehicles", "draw", "solve"]
+__all__ = ["RULES", "Vehicles", "draw", "show", "solve"]
 
 Delivery = tuple[int, np.ndarray, np.ndarray]  # the capacity, the orders, and the places; the depot comes first
 CAPACITY = {10: 20, 20: 30, 50: 40, 100: 50}
@@ -167,6 +170,17 @@ def solve(delivery: Delivery, seconds: float) -> float | None:
     search.time_limit.FromMilliseconds(max(1, round(1000.0 * seconds)))
     found = model.SolveWithParameters(search)
     return None if found is None else found.ObjectiveValue() / 1e6
+
+
+def show(axes: Any, delivery: Delivery, visits: Sequence[int]) -> None:
+    """Draw each round of a vehicle in a colour of its own, and the depot as a square."""
+    stops, places = np.array([0, *visits]), delivery[2]
+    rounds = np.split(stops, np.flatnonzero(stops == 0)[1:])
+    for stop, colour in zip(rounds, cycle(drawing.COLOURS)):
+        axes.plot(*places[[*stop, 0]].T, color=colour, linewidth=1.8)
+    axes.plot(*places[1:].T, "o", color=drawing.TEXT, markersize=4)
+    axes.plot(*places[0], "s", color=drawing.TEXT, markersize=9)
+    drawing.empty_map(axes)
 
 
 def main(argv: list[str] | None = None) -> None:

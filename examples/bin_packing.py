@@ -1,7 +1,7 @@
 """Online bin packing: which bin takes the item that comes next, learned from the rule "best fit".
 
-    python examples/packing.py
-    python examples/packing.py --kind uniform
+    python examples/bin_packing.py
+    python examples/bin_packing.py --kind uniform
 
 Items come one after the other, and the next ones are not known. What counts is the number of bins, in percent above
 the total size of the items. Best fit takes the fullest bin in which the item fits. The learned policy learns which
@@ -11,16 +11,17 @@ gaps are good to have: those that the sizes of coming items often fill.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
-import solving
+from helpers import drawing, solving
 
 import lols
 from lols import emit, feature
 
-__all__ = ["RULES", "Packing", "draw", "solve"]
+__all__ = ["RULES", "Packing", "draw", "show", "solve"]
 
 Items = tuple[int, np.ndarray]  # the size of a bin, and the items in their order
 
@@ -168,6 +169,20 @@ def solve(packing: Items, seconds: float) -> float | None:
     model.minimize(sum(leaving[size]))
     found = solving.cp_sat(model, seconds)
     return None if found is None else 100.0 * found / (items.sum() / size)
+
+
+def show(axes: Any, packing: Items, gaps: Sequence[int]) -> None:
+    """Draw the bins beside each other, with their items from below; what stays empty is open at the top."""
+    size, items = packing
+    fill: list[int] = []
+    for item, gap in zip(items.tolist(), gaps):
+        at = len(fill) if gap == size else fill.index(size - gap)
+        if gap == size:
+            fill.append(0)
+        axes.bar(at, item, 0.8, fill[at], color=drawing.BLUE, alpha=0.6)
+        fill[at] += item
+    axes.bar(range(len(fill)), [size - full for full in fill], 0.8, fill, color=drawing.ORANGE)
+    axes.set(xlabel="bin", ylabel="filled")
 
 
 def main(argv: list[str] | None = None) -> None:

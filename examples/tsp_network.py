@@ -6,8 +6,8 @@ city then costs is known in closed form, so that nothing is rolled out. The netw
 it were a new one, as in Drakulic et al. (2023): the city it is in, home, and the cities between. It needs PyTorch,
 and a GPU.
 
-    python examples/salesman_network.py --cities 50 --minutes 4
-    python examples/salesman_network.py --cities 10 --minutes 0.2 --instances 256 --tests 32 --width 32 --layers 2
+    python examples/tsp_network.py --cities 50 --minutes 4
+    python examples/tsp_network.py --cities 10 --minutes 0.2 --instances 256 --tests 32 --width 32 --layers 2
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from typing import Any
 import numba
 import numpy as np
 import torch
-from salesman import draw, lengths, optimum
 from torch import nn
 from torch.nn import functional
+from tsp_insertion import draw, lengths, optimum
 
 import lols
 from lols.torch import TorchPolicy

