@@ -10,7 +10,7 @@ TORCH := $(VENV)/.torch-stamp
 RAY := $(VENV)/.ray-stamp
 DIST := $(VENV)/.dist-stamp
 
-.PHONY: help demo test test-neural test-ray test-slow test-front test-pythons test-lowest fuzz soak lint format bench bench-tagging bench-parsing bench-classifier bench-tables bench-bandit bench-compiling bench-imperative bench-own-space bench-checks bench-neural bench-regret bench-decisions bench-heuristics bench-ray bench-mixing bench-serving study docs notebooks docs-serve dist clean
+.PHONY: help demo test test-neural test-ray test-slow test-front test-pythons test-lowest fuzz soak lint format bench bench-tagging bench-parsing bench-classifier bench-tables bench-bandit bench-bandits bench-compiling bench-imperative bench-own-space bench-checks bench-neural bench-regret bench-decisions bench-heuristics bench-ray bench-mixing bench-serving study docs notebooks docs-serve dist clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -125,6 +125,10 @@ bench-tables: $(BENCH)  ## the classifier beside LightGBM and logistic regressio
 bench-bandit: $(DEV)  ## measure the bandit's decisions a second
 	@echo "==> benchmarks/bandit.py"
 	@$(BIN)/python benchmarks/bandit.py
+
+bench-bandits: $(BENCH)  ## the bandit's defaults beside Vowpal Wabbit and LinUCB (needs the data)
+	@echo "==> bandits on tables, slates and pages"
+	@$(BIN)/python -m benchmarks.bandits
 
 bench-neural: $(TORCH)  ## train the neural parser under three teachers; speed, and where the time goes (needs the data)
 	@echo "==> benchmarks/neural.py"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
 import signal
@@ -12,16 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from lols.bandit import MemoryLog, StructuredBandit
-from lols.bandit.log import Decision, Loss
+from lols.bandit.log import WHOLE, Decision, Entry, Loss
 from lols.errors import LolsError
-from lols.kernels.layout import Struct
 from tests.bandit.log_entries import same
 from tests.bandit.small_bandit import RULES, SPACE, loss, request
 
-Entries = list[Decision | Loss]
+Entries = list[Entry]
 KINDS: dict[str, dict[str, Any]] = {
     "default": {},
     "drawn": {"estimator": "ips", "exploit": "drawn", "keep": 4, "baseline": False},
@@ -29,6 +25,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "bag": {"exploration": "bag", "bag": 3},
     "steps": {"randomise": "steps", "epsilon": 0.4, "guard": True},
     "impatient": {"estimator": "dr", "patience": 25, "epsilon": "decay:1:0.2", "exploration": "plausible"},
+    "snapshots": {"snapshot_every": 20},
     "power": {"durability": "power"},
 }
 
@@ -42,18 +39,7 @@ def bandit(kind: str, **options: Any) -> StructuredBandit:
 
 def bits(made: StructuredBandit) -> str:
     """A digest of all bits of the policy."""
-    digest = hashlib.sha256()
-
-    def add(part: Any) -> None:
-        if isinstance(part, tuple | Struct):
-            for inner in part:
-                add(inner)
-        else:
-            array = np.asarray(part)
-            digest.update(f"{array.dtype} {array.shape} ".encode() + array.tobytes())
-
-    add(made.policy())
-    return digest.hexdigest()
+    return made.policy().digest()
 
 
 # --- what must be the same ---
@@ -68,6 +54,12 @@ def assert_alike(one: StructuredBandit, other: StructuredBandit) -> None:
     assert bits(one) == bits(other) and known(one) == known(other)
 
 
+def report(made: StructuredBandit, entry: Loss) -> None:
+    """Tell a bandit what a log says."""
+    steps = {step: value for step, value in entry.losses.items() if step != WHOLE}
+    made.learn(entry.id, entry.losses.get(WHOLE), steps or None)
+
+
 class Twin:
     """A bandit that was never interrupted, in memory; it is given the objects and losses of a log in their order."""
 
@@ -79,25 +71,25 @@ class Twin:
         """Decide and learn as a log says; what is decided must be the same bit for bit."""
         for entry in entries[len(self.log._entries) :]:
             if isinstance(entry, Decision):
-                shown = self.bandit.decide(self.objects(entry.id))
-                assert shown == (entry.id, entry.trail.tolist(), entry.explored)
+                shown = self.bandit.decide(self.objects(entry.number))
+                assert shown[:3] == (entry.id, entry.actions.tolist(), entry.explored)
                 assert same(self.log._entries[-1], entry)
-            else:
-                self.bandit.learn(*entry)
+            elif isinstance(entry, Loss):
+                report(self.bandit, entry)
 
 
 def by_hand(kind: str, entries: Entries) -> StructuredBandit:
     """A bandit that takes what a log says, entry by entry."""
-    made = bandit(kind)
+    log = MemoryLog()
     for entry in entries:
-        made._take(entry)
-    return made
+        log.append(entry)
+    return bandit(kind, log=log)
 
 
 def assert_once(entries: Entries) -> None:
     ids = [entry.id for entry in entries if isinstance(entry, Decision)]
     losses = [entry.id for entry in entries if isinstance(entry, Loss)]
-    assert ids == list(range(len(ids))) and len(losses) == len(set(losses))
+    assert ids == list(map(str, range(len(ids)))) and len(losses) == len(set(losses))
 
 
 # --- processes that decide and learn; they write down each step before it and after it ---
@@ -113,11 +105,11 @@ class World:
         self.settled: list[int] = []
         for entry in made.log.replay():
             if isinstance(entry, Decision):
-                self.open.append(entry.id)
-                self.shown.append(entry.trail.tolist())
-            else:
-                self.open.remove(entry.id)
-                self.settled.append(entry.id)
+                self.open.append(entry.number)
+                self.shown.append(entry.actions.tolist())
+            elif isinstance(entry, Loss):
+                self.open.remove(int(entry.id))
+                self.settled.append(int(entry.id))
 
     def next_loss(self) -> tuple[int, float] | None:
         """A loss to report now, late and in any order, perhaps for the second time; None where it is time to decide."""
@@ -158,7 +150,7 @@ def step(world: World, tell: Any) -> None:
         tell("deciding")
         shown = world.bandit.decide(request(len(world.shown)))
         tell("decided", shown.id, int(shown.explored), *shown.output)
-        world.open.append(shown.id)
+        world.open.append(int(shown.id))
         world.shown.append(shown.output)
     else:
         tell("learning", reported[0])

@@ -10,13 +10,14 @@ import numpy as np
 
 import lols
 from lols.bandit.decider import Decider
-from lols.bandit.log import Decision, Loss
+from lols.bandit.entries import context_of
+from lols.bandit.log import WHOLE, Decision, Entry, Loss
 from lols.bandit.walk import EXPLOIT, EXPLORATIONS, REFERENCE, WalkPlan
 from lols.engine.structures import FrozenPolicy
 from lols.kernels.hashing import mix, unit
 from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
-from tests.bandit.small_bandit import LABELS
+from tests.bandit.small_bandit import LABELS, SPACE
 
 BETA, WIDTH = 0.5, 0.3
 OBJECTS = [{"words": words} for words in ([1, 2, 3], [4, 1], [5], [2, 5])]
@@ -26,10 +27,12 @@ TRUE = {1: 1, 2: 0, 3: 2, 4: 0, 5: 1}
 class Entries:
     """A log that only reads, and counts how often it was read."""
 
-    def __init__(self, entries: list[Decision | Loss]):
+    space = SPACE
+
+    def __init__(self, entries: list[Entry]):
         self.entries, self.readings = entries, 0
 
-    def replay(self) -> Iterator[Decision | Loss]:
+    def replay(self, after: int = 0) -> Iterator[Entry]:
         self.readings += 1
         yield from self.entries
 
@@ -69,7 +72,7 @@ def logged(
 
     Where steps are drawn, each has this share of exploration.
     """
-    entries: list[Decision | Loss] = []
+    entries: list[Entry] = []
     objects = {}
     for k in range(rounds):
         obj = objects[k] = OBJECTS[int(unit(mix(mix(seed, 1), k)) * len(OBJECTS))]
@@ -77,8 +80,8 @@ def logged(
         plan = WalkPlan(mode, stream, BETA, epsilon, EXPLORATIONS[exploration], WIDTH)
         output, decision = decider.walk(obj, policy, plan)
         loss = loss_of(obj, output)
-        entries.append(decision._replace(id=k))
-        entries.append(Loss(k, float(unit(mix(mix(seed, 3), k)) < loss) if noisy else loss))
+        entries.append(decision._replace(id=str(k), number=k, context=context_of(obj)))
+        entries.append(Loss(str(k), {WHOLE: float(unit(mix(mix(seed, 3), k)) < loss) if noisy else loss}))
     return Entries(entries), objects
 
 

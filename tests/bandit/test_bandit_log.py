@@ -18,15 +18,39 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from lols.bandit.log import Decision, Log, Loss, MemoryLog
+from lols.bandit.entries import context_of
+from lols.bandit.log import WHOLE, Decision, Entry, Event, Log, Loss, MemoryLog
 from lols.errors import ConfigurationError, LolsError, ModelFileError
-from tests.bandit.log_entries import IDENTITY, assert_same, decision, loss, made, same, sqlite_log
+from tests.bandit.log_entries import IDENTITY, assert_same, decision, loss, made, same, sqlite_log, states
 
-LONGS, FLOATS = np.zeros(0, np.int64), np.zeros(0, np.float32)
 PLAIN = Decision(
-    *(0, False, -1, -1, False, 1.0, 1.0, 0, -1, False, math.nan),
-    *(LONGS, FLOATS, LONGS, LONGS, LONGS, FLOATS, np.zeros(0, np.bool_), FLOATS, np.zeros(0, np.int32), FLOATS),
+    id="0",
+    number=0,
+    time=0.0,
+    context=None,
+    actions=np.zeros(0, np.int32),
+    chances=np.zeros(0, np.float32),
+    baseline=None,
+    step=-1,
+    action=-1,
+    by_reference=False,
+    chance_step=1.0,
+    chance_action=1.0,
+    version=0,
+    policy=-1,
+    guarded=False,
+    propensity=math.nan,
+    active=True,
+    seen=None,
 )
+
+
+def plain(k: int) -> Decision:
+    return PLAIN._replace(id=str(k), number=k)
+
+
+def whole_loss(k: int, value: Any) -> Loss:
+    return Loss(str(k), {WHOLE: value})
 
 
 @pytest.fixture(params=["memory", "process", "power"])
@@ -41,31 +65,33 @@ def log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Log]:
 
 @st.composite
 def decisions(draw: st.DrawFn, k: int) -> Decision:
-    def array(kind: type, size: int | None = None) -> np.ndarray:
-        return draw(arrays(kind, draw(st.integers(0, 9)) if size is None else size))
-
-    chance, number = st.floats(0, 1) | st.just(-0.0), st.integers(-(2**63), 2**63 - 1)
-    ids, action_ids, legal, trail = array(np.int64), array(np.int64), array(np.bool_), array(np.int32)
-    explored, by_action, actions = bool(legal.any()) and draw(st.booleans()), draw(st.booleans()), len(legal)
+    chance, number = st.floats(0, 1), st.integers(-(2**63), 2**63 - 1)
+    actions = draw(arrays(np.int32, draw(st.integers(0, 9))))
+    explored = draw(st.booleans()) and actions.size > 0
+    at = draw(st.integers(0, actions.size - 1)) if explored else -1
     if explored:
-        step, action = draw(st.integers(0, 2**63 - 1)), draw(st.sampled_from(np.flatnonzero(legal).tolist()))
-        chance = st.floats(1e-15, 1)
-    else:
-        step, action = draw(number), draw(number)
-    bounds = np.sort(draw(arrays(np.int64, 2 * actions * by_action, elements=st.integers(0, len(action_ids)))))
+        chance = st.floats(1e-4, 1)
     step_chance = st.floats(0, 1, exclude_min=True, width=32)
+    context = draw(st.none() | st.dictionaries(st.text(), st.floats(allow_nan=False) | st.text()).map(context_of))
     return Decision(
-        *(k, explored, step, action, draw(st.booleans()), draw(chance), draw(chance)),
-        *(draw(number), draw(number), draw(st.booleans()), draw(chance | st.just(math.nan) | st.just(-math.nan))),
-        *(ids, array(np.float32, len(ids)), bounds[::2].copy(), bounds[1::2].copy()),
-        *(action_ids, array(np.float32, len(action_ids)), legal, array(np.float32, actions)),
-        *(trail, draw(arrays(np.float32, draw(st.sampled_from([0, len(trail)])), elements=step_chance))),
-    )
-
-
-def without_sign_of_nan(entry: Decision | Loss) -> Decision | Loss:
-    return (
-        entry._replace(propensity=math.nan) if isinstance(entry, Decision) and math.isnan(entry.propensity) else entry
+        id=f"{k}{draw(st.text(st.characters(codec='utf-8', categories=['L', 'N', 'P']), max_size=9))}",
+        number=k,
+        time=draw(st.floats(-1e12, 1e12)),
+        context=context,
+        actions=actions,
+        chances=draw(arrays(np.float32, draw(st.sampled_from([0, len(actions)])), elements=step_chance)),
+        baseline=draw(st.none() | arrays(np.int32, 3)),
+        step=at,
+        action=int(actions[at]) if explored else draw(number),
+        by_reference=draw(st.booleans()),
+        chance_step=draw(chance),
+        chance_action=draw(chance),
+        version=draw(number),
+        policy=draw(number),
+        guarded=draw(st.booleans()),
+        propensity=draw(chance | st.just(math.nan)),
+        active=draw(st.booleans()),
+        seen=None if explored else draw(st.none() | st.builds(states, *[st.integers(1, 4)] * 3)),
     )
 
 
@@ -76,54 +102,69 @@ def test_all_fields_come_back_bit_for_bit(data: st.DataObject) -> None:
         path, entries, open_ids = Path(folder) / "a.log", [], []
         memory, sqlite = MemoryLog(), sqlite_log(Path(folder) / "a.log")
         for _ in range(data.draw(st.integers(0, 6))):
-            entry: Decision | Loss
+            entry: Entry
             if open_ids and data.draw(st.booleans()):
                 which = data.draw(st.sampled_from(open_ids))
                 open_ids.remove(which)
-                entry = Loss(which, data.draw(st.floats(0, 1) | st.just(-0.0)))
+                steps = st.dictionaries(st.integers(WHOLE, 5), st.floats(0, 1), min_size=1)
+                entry = Loss(which, data.draw(steps))
+            elif data.draw(st.booleans()):
+                entry = Event("settings", {"epsilon": data.draw(st.floats(0, 1))})
             else:
                 entry = data.draw(decisions(memory.decisions()))
                 open_ids.append(entry.id)
-            entries.append(without_sign_of_nan(entry))
+            entries.append(entry)
             assert memory.append(entry) and sqlite.append(entry)
         assert_same(list(sqlite.replay()), entries)
-        assert_same([without_sign_of_nan(entry) for entry in memory.replay()], entries)
+        assert_same(list(memory.replay()), entries)
+        for k in range(len(entries)):
+            assert_same(list(sqlite.replay(k)), entries[k:])
+            assert_same(list(memory.replay(k)), entries[k:])
         sqlite.close()
         with sqlite_log(path) as again:
             assert_same(list(again.replay()), entries)
-            assert again.decisions() == memory.decisions()
+            assert again.decisions() == memory.decisions() and again.place() == memory.place() == len(entries)
+            for entry in entries:
+                if isinstance(entry, Decision):
+                    assert same(again.find(entry.id), entry) and same(memory.find(entry.id), entry)
+                    assert again.parts(entry.id) == memory.parts(entry.id)
 
 
 def test_numbers_of_numpy_become_plain_ones(tmp_path: Path) -> None:
     with sqlite_log(tmp_path / "a.log") as log:
-        log.append(PLAIN._replace(id=np.int64(0), guarded=np.True_, chance_step=np.float32(0.25), step=np.int32(2)))
-        log.append(Loss(np.int64(0), np.float32(0.1)))  # type: ignore[arg-type]
+        log.append(
+            PLAIN._replace(number=np.int64(0), guarded=np.True_, chance_step=np.float32(0.25), policy=np.int32(2))
+        )
+        log.append(Loss("0", {WHOLE: np.float32(0.1)}))  # type: ignore[dict-item]
         first, second = log.replay()
-    assert same(first, PLAIN._replace(guarded=True, chance_step=0.25, step=2))
-    assert same(second, Loss(0, float(np.float32(0.1))))
+    assert same(first, PLAIN._replace(guarded=True, chance_step=0.25, policy=2))
+    assert same(second, whole_loss(0, float(np.float32(0.1))))
 
 
 def test_arrays_are_written_at_once(tmp_path: Path) -> None:
     buffer = np.arange(5, dtype=np.int32)
     with sqlite_log(tmp_path / "a.log") as log:
-        log.append(PLAIN._replace(trail=buffer[::2]))
+        log.append(PLAIN._replace(actions=buffer[::2]))
         buffer[:] = 0
         (found,) = log.replay()
-        assert isinstance(found, Decision) and found.trail.tolist() == [0, 2, 4]
-        found.trail[0] = 7  # the reader's own
+        assert isinstance(found, Decision) and found.actions.tolist() == [0, 2, 4]
+        found.actions[0] = 7  # the reader's own
 
 
 def test_a_log_in_memory_may_forget() -> None:
     log = MemoryLog(keep=3)
     for k in range(4):
-        log.append(PLAIN._replace(id=k))
-        assert log.append(Loss(k, 0.5)) and not log.append(Loss(0, 0.5))
-    assert log.decisions() == 4 and log.duplicates() == 4
-    assert [entry.id for entry in log.replay()] == [2, 3, 3]
+        log.append(plain(k))
+        assert log.append(whole_loss(k, 0.5)) and not log.append(whole_loss(k, 0.5))
+    assert log.decisions() == 4 and log.duplicates() == 4 and log.place() == 8
+    assert [entry.id for entry in log.replay() if not isinstance(entry, Event)] == ["2", "3", "3"]
+    assert log.find("0") is None and log.find("1") is not None
+    with pytest.raises(LolsError, match="unknown decision '0'"):
+        log.append(whole_loss(0, 0.5))
 
 
 def test_replay_in_the_order_of_writing_however_long(tmp_path: Path) -> None:
-    wanted: list[Decision | Loss] = []
+    wanted: list[Entry] = []
     with sqlite_log(tmp_path / "a.log") as log:
         for k in range(400):
             wanted.append(decision(k))
@@ -136,36 +177,38 @@ def test_replay_in_the_order_of_writing_however_long(tmp_path: Path) -> None:
 
 def test_replay_ends_with_what_was_there_when_it_began(log: Log) -> None:
     for k in range(3):
-        log.append(PLAIN._replace(id=k))
+        log.append(plain(k))
     for entry in log.replay():
-        log.append(Loss(entry.id, 0.5))
+        assert isinstance(entry, Decision)
+        log.append(Loss(entry.id, {WHOLE: 0.5}))
     assert [type(entry) for entry in log.replay()] == [Decision] * 3 + [Loss] * 3
 
 
 def test_a_second_loss_is_ignored_and_counted(log: Log) -> None:
     log.append(PLAIN)
-    assert [log.append(Loss(0, value)) for value in (0.25, 0.25, 1.0)] == [True, False, False]
-    assert [entry.loss for entry in log.replay() if isinstance(entry, Loss)] == [0.25]
+    assert [log.append(whole_loss(0, value)) for value in (0.25, 0.25, 1.0)] == [True, False, False]
+    assert [entry.losses for entry in log.replay() if isinstance(entry, Loss)] == [{WHOLE: 0.25}]
     assert log.duplicates() == 2 and log.decisions() == 1
 
 
 def test_duplicates_are_known_after_reopening(tmp_path: Path) -> None:
     with sqlite_log(tmp_path / "a.log") as log:
         log.append(PLAIN)
-        log.append(Loss(0, 0.25))
-        log.append(Loss(0, 0.5))
+        log.append(whole_loss(0, 0.25))
+        log.append(whole_loss(0, 0.5))
     with sqlite_log(tmp_path / "a.log") as log:
-        assert not log.append(Loss(0, 0.75))
+        assert not log.append(whole_loss(0, 0.75))
         assert log.duplicates() == 2
-        assert [entry.loss for entry in log.replay() if isinstance(entry, Loss)] == [0.25]
+        assert [entry.losses for entry in log.replay() if isinstance(entry, Loss)] == [{WHOLE: 0.25}]
 
 
 def test_threads_share_a_log(log: Log) -> None:
     for k in range(20):
-        log.append(PLAIN._replace(id=k))
+        log.append(plain(k))
     counted: list[bool] = []
     threads = [
-        threading.Thread(target=lambda: counted.extend(log.append(Loss(k, 0.5)) for k in range(20))) for _ in range(4)
+        threading.Thread(target=lambda: counted.extend(log.append(whole_loss(k, 0.5)) for k in range(20)))
+        for _ in range(4)
     ]
     for thread in threads:
         thread.start()
@@ -182,33 +225,35 @@ def test_threads_share_a_log(log: Log) -> None:
 def test_a_loss_is_a_number_from_0_to_1(log: Log, value: Any) -> None:
     log.append(PLAIN)
     with pytest.raises(LolsError, match="give a number from 0 to 1"):
-        log.append(Loss(0, value))
+        log.append(whole_loss(0, value))
     assert len(list(log.replay())) == 1
-    assert log.append(Loss(0, 0.5))
+    assert log.append(whole_loss(0, 0.5))
 
 
-@pytest.mark.parametrize("number", [-1, 1, 17, 2**70, "0", None, 0.0])
-def test_unknown_decision(log: Log, number: Any) -> None:
+@pytest.mark.parametrize("id", ["-1", "1", "00", "0 ", "another"])
+def test_unknown_decision(log: Log, id: str) -> None:
     log.append(PLAIN)
-    with pytest.raises(LolsError, match=f"unknown decision {number!r}: the log holds 1, 0 to 0; give the id"):
-        log.append(Loss(number, 0.5))
+    with pytest.raises(LolsError, match=f"unknown decision '{id}': give the id that came with the decision"):
+        log.append(Loss(id, {WHOLE: 0.5}))
     assert len(list(log.replay())) == 1
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"id": 3}, "decision 3 is out of order: the log holds 0, so the next is 0"),
+        ({"number": 3}, "decision 3 is out of order: the log holds 0, so the next is 0"),
+        ({"id": ""}, "the id of a decision is ''"),
+        ({"id": "a\0"}, "the id of a decision is"),
         ({"chance_step": math.nan}, "chance_step is nan"),
         ({"chance_action": 1.5}, "chance_action is 1.5"),
         ({"propensity": -0.5}, "propensity is -0.5"),
-        ({"step": 2**70}, "a number cannot be written"),
-        ({"version": 0.5}, "a number cannot be written"),
-        ({"policy": None}, "a number cannot be written"),
-        ({"ids": [1, 2]}, "ids is list: give a 1-d array of int64"),
-        ({"values": np.zeros(0)}, "values is float64, 1-d: give a 1-d array of float32"),
-        ({"legal": np.zeros((2, 2), np.bool_)}, "legal is bool, 2-d: give a 1-d array of bool"),
-        ({"ids": np.zeros(2, np.int64)}, "ids and values differ in length"),
+        ({"step": 2**70}, "step is .*; it must be a whole number of 64 bits"),
+        ({"version": 0.5}, "version is 0.5; it must be a whole number"),
+        ({"policy": None}, "policy is None; it must be a whole number"),
+        ({"time": math.inf}, "its time is inf"),
+        ({"actions": [1, 2]}, "actions is list: give a 1-d array of int32"),
+        ({"chances": np.zeros(0)}, "chances is float64, 1-d: give a 1-d array of float32"),
+        ({"baseline": np.zeros((2, 2), np.int32)}, "baseline is int32, 2-d: give a 1-d array of int32"),
         ({"chances": np.zeros(2, np.float32)}, "2 chances for 0 actions"),
     ],
 )
@@ -219,7 +264,7 @@ def test_a_decision_that_would_not_come_back(log: Log, change: dict[str, Any], m
 
 
 def test_other_things_are_refused(log: Log) -> None:
-    with pytest.raises(LolsError, match="a Decision or a Loss, not tuple"):
+    with pytest.raises(LolsError, match="a Decision, a Loss or an Event, not tuple"):
         log.append((0, 0.5))  # type: ignore[arg-type]
 
 
@@ -228,7 +273,7 @@ def test_closed(tmp_path: Path) -> None:
     log.append(PLAIN)
     log.close()
     log.close()
-    for use in (lambda: log.append(Loss(0, 0.5)), lambda: list(log.replay())):
+    for use in (lambda: log.append(whole_loss(0, 0.5)), lambda: list(log.replay())):
         with pytest.raises(LolsError, match=r"a\.log: the log is closed: open it again"):
             use()
 
@@ -239,10 +284,14 @@ def test_closed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("identity", "message"),
     [
-        (IDENTITY | {"epsilon": 0.2}, "epsilon is 0.1 in the log and 0.2 here; give the same"),
+        (IDENTITY | {"labels": 4}, "labels is 3 in the log and 4 here; give the same"),
         (IDENTITY | {"seed": 1}, "seed is not given in the log and 1 here;"),
-        ({"epsilon": 0.1}, 'space.digest is "ab12" in the log and not given here, space.name is "layout"'),
-        ({"epsilon": True, "space": {"name": "layout", "digest": "x" * 99}}, r'and true here, .* and "xx*\.\.\. here'),
+        ({"labels": 3}, 'space.name is "layout" in the log and not given here, space.source is "ab12"'),
+        ({"labels": True, "space": {"name": "layout", "source": "x" * 99}}, r'and true here, .* and "xx*\.\.\. here'),
+        (
+            IDENTITY | {"space": {"name": "layout", "source": "x"}},
+            "its functions have changed: use .*relearn",
+        ),
         ({str(k): k for k in range(9)}, "7 more; give"),
     ],
 )
@@ -299,12 +348,14 @@ def test_foreign_files_stay_as_they_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("UPDATE entries SET ids = x'0102030405060708' WHERE place = 7", "entry 7 is damaged"),
-        ("UPDATE entries SET loss = 0.123 WHERE place = 8", "entry 8 is damaged"),
-        ("UPDATE entries SET chance_step = 'x' WHERE place = 9", "entry 9 is damaged"),
-        ("DELETE FROM entries WHERE place = 10", "59 entries and the last is 60"),
-        ("UPDATE entries SET place = 70 WHERE place = 60", "60 entries and the last is 70"),
-        ("DROP TABLE entries", "the log is damaged .its tables are not those of a log"),
+        ("UPDATE decisions SET actions = '[0]' WHERE place = 7", "entry 7 is damaged"),
+        ("UPDATE outcomes SET loss = 0.123 WHERE place = 8", "entry 8 is damaged"),
+        ("UPDATE decisions SET chance_step = 'x' WHERE place = 9", "entry 9 is damaged"),
+        ("UPDATE decisions SET context = x'00' WHERE place = 13", "entry 13 is damaged"),
+        ("DELETE FROM outcomes WHERE place = 10", "entry 10 is damaged .it is missing"),
+        ("UPDATE decisions SET place = 70 WHERE place = 59", "entry 59 is damaged .it is missing"),
+        ("UPDATE outcomes SET place = 59 WHERE place = 60", "entry 59 is damaged .it is there twice"),
+        ("DROP TABLE outcomes", "the log is damaged .its tables are not those of a log"),
         ("DELETE FROM about", "the identity of the log is damaged"),
         ("PRAGMA user_version = 9", "written by another version of lols"),
     ],
@@ -337,4 +388,4 @@ def test_a_damaged_file_gives_an_error_or_the_same_entries(whole: Path, tmp_path
         except LolsError as error:
             assert "\n" not in str(error) and path.name in str(error)
             refused += 1
-    assert refused > 50
+    assert refused > 30

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from lols.bandit.log import Decision, Loss, SqliteLog
+from lols.bandit.log import Decision, Entry, Loss, SqliteLog
 from lols.errors import LolsError
 from tests.bandit.log_entries import ENVIRONMENT, assert_same, decision, loss, made, sqlite_log
 
@@ -25,9 +25,9 @@ def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 # --- one process at a time ---
 
 HOLDER = """
-from tests.bandit.log_entries import SqliteLog, decision, loss
+from tests.bandit.log_entries import IDENTITY, SqliteLog, decision, loss
 import sys, time
-log = SqliteLog(sys.argv[1], identity=None)
+log = SqliteLog(sys.argv[1], identity=IDENTITY)
 log.append(decision(log.decisions()))
 print("open", flush=True)
 time.sleep(60)
@@ -39,7 +39,7 @@ def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path: Path) -> 
     sqlite_log(path).close()
     with subprocess.Popen([sys.executable, "-c", HOLDER, str(path)], stdout=subprocess.PIPE, env=ENVIRONMENT) as holder:
         assert holder.stdout is not None and holder.stdout.readline() == b"open\n"
-        with pytest.raises(LolsError, match=r"a\.log: another process has this log open"):
+        with pytest.raises(LolsError, match=r"a\.log: another process is writing to this log"):
             sqlite_log(path)
         assert holder.poll() is None
         holder.kill()
@@ -114,7 +114,7 @@ def test_a_full_disk_is_an_error_and_the_log_goes_on_after_it(tmp_path: Path) ->
     assert "a.log: cannot be read or written" in message
     with sqlite_log(path, identity={}) as log:
         assert_same(list(log.replay()), [made(kind, k) for k in range(int(count)) for kind in ("decision", "loss")])
-    assert int(count) > 50
+    assert int(count) > 40
 
 
 # --- killed at any moment ---
@@ -185,7 +185,7 @@ class Victims:
             self.source.stdin.close()
 
 
-def found_in_a_copy(path: Path, folder: Path) -> tuple[list[Decision | Loss], int]:
+def found_in_a_copy(path: Path, folder: Path) -> tuple[list[Entry], int]:
     """What a log holds, read from a copy: the next process finds the log as the killed one left it."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -202,7 +202,7 @@ def test_killed_at_random_nothing_acknowledged_is_lost_or_counted_twice(
     tmp_path: Path, durability: str, kills: int, after: float
 ) -> None:
     rng, path = random.Random(kills), tmp_path / "a.log"
-    before: list[Decision | Loss] = []
+    before: list[Entry] = []
     repeated = at_work = 0
     with Victims(tmp_path, durability) as victims:
         for k in range(kills):
@@ -210,13 +210,13 @@ def test_killed_at_random_nothing_acknowledged_is_lost_or_counted_twice(
             entries, duplicates = found_in_a_copy(path, tmp_path / "copy")
             events = [(kind, int(which)) for kind, which in (line.split() for line in told)]
             wanted = before + [made(kind, which) for kind, which in events if kind != "repeated"]
-            repeated += sum(kind == "repeated" for kind, _ in events)
+            repeated += sum(len(loss(which).losses) for kind, which in events if kind == "repeated")
             more = (len(entries) - len(wanted)) + (duplicates - repeated)
-            assert len(entries) >= len(wanted) and duplicates >= repeated and more <= 1
+            assert len(entries) >= len(wanted) and duplicates >= repeated and more <= 3
             assert_same(entries[: len(wanted)], wanted)
             losses = [entry.id for entry in entries if isinstance(entry, Loss)]
             assert len(losses) == len(set(losses))
-            ids = [entry.id for entry in entries if isinstance(entry, Decision)]
+            ids = [entry.number for entry in entries if isinstance(entry, Decision)]
             assert ids == list(range(len(ids)))
             before, repeated = entries, duplicates
             at_work += bool(events)
@@ -253,7 +253,7 @@ for k in range(int(sys.argv[2])):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_killed_between_any_two_statements_of_making_the_log(tmp_path: Path) -> None:
-    count = 25
+    count = 40
     done = run(DYING, str(tmp_path), str(count))
     killed = [int(line) for line in done.stdout.splitlines()]
     needed = killed.index(0)  # statements of a child that comes to its end
@@ -261,4 +261,4 @@ def test_killed_between_any_two_statements_of_making_the_log(tmp_path: Path) -> 
     wanted = [decision(0), loss(0), decision(1)]
     for k in range(count):
         entries, _ = found_in_a_copy(tmp_path / f"{k}.log", tmp_path / "copy")
-        assert_same(entries, wanted[: max(0, min(3, k - (needed - 3)))])
+        assert_same(entries, wanted[: sum(k > needed - before for before in (4, 2, 1))])  # a loss reads first

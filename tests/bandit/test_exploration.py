@@ -18,8 +18,8 @@ def test_steps_that_are_drawn_have_chances() -> None:
     run(made, 60)
     decisions = [entry for entry in made.log.replay() if isinstance(entry, Decision)]
     for d in decisions:
-        assert d.explored and d.chances.size == d.trail.size and d.propensity == pytest.approx(np.prod(d.chances))
-        share = 0.5 / d.trail.size
+        assert d.explored and d.chances.size == d.actions.size and d.propensity == pytest.approx(np.prod(d.chances))
+        share = 0.5 / d.actions.size
         for chance in d.chances:
             assert chance == pytest.approx(share / LABELS) or chance == pytest.approx(1 - share + share / LABELS)
         assert d.chance_action == pytest.approx(d.chances[d.step])
@@ -72,7 +72,7 @@ def test_how_long_a_structure_gets_does_not_count() -> None:
         losses.append(0.6 if shown.output else 0.4)
         made.learn(shown.id, losses[-1])
     first = [d for d in made.log.replay() if isinstance(d, Decision) and d.step == 0]
-    weighted = np.bincount([d.action for d in first], [losses[d.id] / d.chance_action for d in first])
+    weighted = np.bincount([d.action for d in first], [losses[d.number] / d.chance_action for d in first])
     assert np.abs(weighted / len(first) - [0.4, 0.6]).max() < 0.12 and made.predict({}) == 0
 
 
@@ -90,12 +90,13 @@ def test_what_is_logged() -> None:
     made = bandit(epsilon=0.5, exploration="uniform")
     run(made, 60)
     decisions = [entry for entry in made.log.replay() if isinstance(entry, Decision)]
-    assert [d.id for d in decisions] == list(range(60))
+    assert [d.number for d in decisions] == list(range(60))
     explored = [d for d in decisions if d.explored]
     assert 15 < len(explored) < 45
     for d in explored:
-        length = len(request(d.id)["words"])
+        length = len(request(d.number)["words"])
         assert d.chance_step == 1 / length and d.chance_action == pytest.approx(1 / LABELS)
-        assert 0 <= d.step < length and d.trail[d.step] == d.action and d.legal.all() and d.ids.size
-    assert all(d.step == -1 and d.ids.size == 0 for d in decisions if not d.explored)
+        assert 0 <= d.step < length and d.actions[d.step] == d.action
+        assert d.object == request(d.number)
+    assert all(d.step == -1 for d in decisions if not d.explored)
     assert [d.version for d in decisions] == [sum(d.explored for d in decisions[:k]) for k in range(60)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import tracemalloc
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lols.bandit.entries import ARRAYS, SCALARS, Decision, Loss, to_row
+from lols.bandit.entries import COLUMNS, WHOLE, Decision, Entry, Loss, checksum, to_row
 from lols.bandit.log import MemoryLog, SqliteLog
 from lols.bandit.off_policy import deviations
+from lols.bandit.seen import Seen
 from lols.errors import LolsError, ModelFileError
-from tests.bandit.log_entries import IDENTITY, decision, sqlite_log
+from tests.bandit.log_entries import IDENTITY, decision, sqlite_log, states
 from tests.bandit.small_bandit import bandit, run
 
 FORGED = 6  # a decision of the log below, its entry 13
@@ -25,9 +27,9 @@ FAR = 10**12
 
 def forge(path: Path, entry: Decision) -> None:
     """Write a decision in the place of the one with number FORGED."""
-    names = ", ".join(f'"{name}" = ?' for name in (*SCALARS, *ARRAYS))
+    names = ", ".join(f"{name} = ?" for name in COLUMNS)
     with sqlite3.connect(path) as connection:
-        statement = f"UPDATE entries SET {names}, checksum = ? WHERE kind = 0 AND id = {FORGED}"
+        statement = f"UPDATE decisions SET {names} WHERE number = {FORGED}"
         assert connection.execute(statement, to_row(entry)).rowcount == 1
     connection.close()
 
@@ -37,30 +39,53 @@ def copied(whole: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(whole, tmp_path))
 
 
+def states_of(d: Decision, k: int = 3, width: int = 3) -> Seen:
+    seen = states(k, d.actions.size, width)
+    seen.taken[d.step] = d.action
+    seen.legal[d.step, d.action] = True
+    return seen
+
+
+def with_slots(d: Decision, **change: Any) -> dict[str, Any]:
+    """The states of a decision, whose slots have other arrays."""
+    seen = states_of(d)
+    lessons = seen.lessons._replace(slots=seen.lessons.slots._replace(**change))
+    return {"seen": seen._replace(lessons=lessons), "context": None}
+
+
+def slots(d: Decision) -> Any:
+    return states_of(d).lessons.slots
+
+
 CHANGES: dict[str, tuple[Callable[[Decision], dict[str, Any]], str]] = {
-    "features before the array": (lambda d: {"action_start": d.action_start - FAR}, "out of bounds"),
-    "features behind the array": (lambda d: {"action_stop": d.action_stop + FAR}, "out of bounds"),
-    "features from stop to start": (lambda d: {"action_stop": d.action_start - 1}, "out of bounds"),
-    "features of fewer actions": (
-        lambda d: {"action_start": d.action_start[:1], "action_stop": d.action_stop[:1]},
-        "has 3 actions, but not as many",
+    "features behind the array": (lambda d: with_slots(d, action_stop=slots(d).action_stop + FAR), "out of bounds"),
+    "features from stop to start": (
+        lambda d: with_slots(d, action_start=slots(d).action_stop, action_stop=slots(d).action_start - 1),
+        "out of bounds",
     ),
-    "fewer values": (lambda d: {"values": d.values[:-1]}, "ids and values differ in length"),
-    "fewer values of actions": (lambda d: {"action_values": d.action_values[:-1]}, "differ in length"),
-    "an action beyond": (lambda d: {"action": FAR}, "its action 1000000000000 is not legal"),
-    "a negative action": (lambda d: {"action": -FAR}, "its action -1000000000000 is not legal"),
-    "no legal action": (lambda d: {"legal": np.zeros(3, np.bool_)}, "its action 0 is not legal"),
-    "no actions": (lambda d: {"legal": np.zeros(0, np.bool_)}, "its action 0 is not legal"),
-    "a negative step": (lambda d: {"step": -1}, "explored at step -1"),
+    "features of fewer actions": (
+        lambda d: with_slots(d, action_start=slots(d).action_start[:, :1], action_stop=slots(d).action_stop[:, :1]),
+        "not as many lists of features",
+    ),
+    "features that are no numbers": (lambda d: with_slots(d, values=slots(d).values * np.float32(np.nan)), "is NaN"),
+    "an action beyond": (lambda d: {"seen": states_of(d)._replace(taken=states_of(d).taken + FAR)}, "is not legal"),
+    "a negative action": (lambda d: {"seen": states_of(d)._replace(taken=states_of(d).taken - FAR)}, "is not legal"),
+    "no legal action": (lambda d: {"seen": states_of(d)._replace(legal=~np.ones((7, 3), np.bool_))}, "is not legal"),
+    "steps out of order": (lambda d: {"seen": states_of(d)._replace(steps=np.arange(7)[::-1].copy())}, "out of order"),
+    "chances of states": (lambda d: {"seen": states_of(d)._replace(chances=np.zeros(7))}, "cannot have been taken"),
+    "another action": (lambda d: {"action": FAR}, "its action 1000000000000 is not the one at step"),
+    "a step beyond": (lambda d: {"step": FAR}, "is not the one at step 1000000000000"),
+    "no such state": (lambda d: {"seen": states_of(d).only(0)}, "it has not the state of step 6"),
     "a chance of zero": (lambda d: {"chance_action": 0.0}, "cannot have been taken with the chance 0.0"),
     "a step's chance of zero": (lambda d: {"chance_step": 0.0}, "cannot have been taken with the chance 0.0"),
     "a chance next to zero": (lambda d: {"chance_action": 1e-40}, "cannot have been taken with the chance 1e-40"),
     "an infinite chance": (lambda d: {"chance_action": float("inf")}, "chance_action is inf"),
-    "chances of zero": (lambda d: {"chances": d.chances * 0}, "cannot have been taken with the chances"),
-    "chances that are no numbers": (lambda d: {"chances": d.chances * np.float32(np.nan)}, "with the chances"),
-    "fewer chances": (lambda d: {"chances": d.chances[:-1]}, "chances for 7 actions"),
-    "fewer predictions": (lambda d: {"predicted": d.predicted[:1]}, "has 3 actions, but not as many predicted"),
-    "another number": (lambda d: {"id": FAR}, "decision 1000000000000 is out of order"),
+    "chances of zero": (
+        lambda d: {"chances": np.zeros(d.actions.size, np.float32)},
+        "cannot have been taken with the chances",
+    ),
+    "fewer chances": (lambda d: {"chances": np.ones(2, np.float32)}, "2 chances for 7 actions"),
+    "another number": (lambda d: {"number": FAR}, "decision 1000000000000 is out of order"),
 }
 
 
@@ -79,13 +104,14 @@ def test_a_forged_decision_is_refused(what: str, copied: Path) -> None:
             other.append(decision(FORGED)._replace(**change(decision(FORGED))))
 
 
-def test_a_loss_before_its_decision_is_refused(copied: Path) -> None:
-    with sqlite3.connect(copied) as connection:
-        connection.execute("UPDATE entries SET place = -place WHERE place IN (13, 14)")
-        connection.execute("UPDATE entries SET place = 27 + place WHERE place < 0")  # -13 and -14 change places
+def test_a_loss_before_its_decision_is_refused(logged: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copy(logged, tmp_path))
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE decisions SET place = 14 WHERE place = 13")
+        connection.execute("UPDATE outcomes SET place = 13 WHERE place = 14")
     connection.close()
-    with sqlite_log(copied) as log, pytest.raises(ModelFileError, match=r"entry 13 is damaged \(unknown decision 6"):
-        list(log.replay())
+    with pytest.raises(LolsError, match="unknown decision '6'"):
+        bandit(epsilon=1.0, advice=0.1, log=path, compiled=False)
 
 
 # --- at the bandit, where kernels read what the log has ---
@@ -94,60 +120,61 @@ def test_a_loss_before_its_decision_is_refused(copied: Path) -> None:
 class Entries(MemoryLog):
     """A log of one's own, which checks nothing."""
 
-    def __init__(self, entries: list[Decision | Loss]):
+    def __init__(self, entries: list[Entry]):
         super().__init__()
         self._entries.extend(entries)
+        self._by_id = {entry.id: entry for entry in entries if isinstance(entry, Decision)}
+        self._place = len(entries)
 
     def decisions(self) -> int:
-        return sum(isinstance(entry, Decision) for entry in self._entries)
+        return len(self._by_id)
 
 
 @pytest.fixture(scope="module")
 def logged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("logged") / "a.log"
-    with bandit(epsilon=1.0, log=path, compiled=False) as made:
+    with bandit(epsilon=1.0, advice=0.1, log=path, compiled=False) as made:
         run(made, 10)
     return path
 
 
 @pytest.fixture(scope="module")
-def entries(logged: Path) -> list[Decision | Loss]:
+def entries(logged: Path) -> list[Entry]:
     with SqliteLog(logged, identity=None) as log:
         return list(log.replay())
-
-
-BY_ACTION = ("action_start", "action_stop", "action_ids", "action_values")
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: {"action_start": d.action_start - FAR}, "the features of its actions are out of bounds"),
-        (lambda d: {"action_stop": d.action_stop + FAR}, "the features of its actions are out of bounds"),
-        (lambda d: {"action": FAR}, "its action 1000000000000 is not legal"),
+        (lambda d: {"actions": d.actions + 10**6, "action": d.action + 10**6}, "its actions leave the space at step 0"),
+        (lambda d: {"actions": d.actions[:-1], "chances": d.chances[:-1]}, "its actions leave the space at step"),
+        (lambda d: {"context": None}, "the log does not hold its object"),
+        (lambda d: {"context": '{"words": []}'}, "its actions leave the space|length"),
+        (lambda d: {"context": '{"other": 1}'}, "failed on"),
         (lambda d: {"chance_action": 0.0}, "cannot have been taken with the chance 0.0"),
         (lambda d: {"chance_action": float("inf")}, "chance_action is inf"),
-        (lambda d: {name: getattr(d, name)[:0] for name in BY_ACTION}, "decision 6: only the space has features of"),
+        (lambda d: {"seen": states_of(d, k=2), "context": None}, "decision 6: only the space has features of"),
+        (lambda d: {"seen": states_of(d, width=4), "context": None}, "decision 6 has 4 actions and the space 3"),
     ],
 )
 def test_a_bandit_refuses_a_forged_log(
-    change: Any, message: str, logged: Path, entries: list[Decision | Loss], tmp_path: Path
+    change: Any, message: str, logged: Path, entries: list[Entry], tmp_path: Path
 ) -> None:
     path, rows = Path(shutil.copy(logged, tmp_path)), list(entries)
     forged = rows[2 * FORGED]
-    assert isinstance(forged, Decision) and forged.action_start.size
+    assert isinstance(forged, Decision)
     rows[2 * FORGED] = forged = forged._replace(**change(forged))
     forge(path, forged)
     for log in (path, Entries(rows)):
-        with pytest.raises(LolsError, match=message):
-            bandit(epsilon=1.0, log=log, compiled=False)
-    with pytest.raises(LolsError, match=f"{message}|has other actions than those before it"):
-        deviations(Entries(rows), lambda d: int(d.action), compiled=False)
+        with pytest.raises(LolsError, match=message) as caught:
+            bandit(epsilon=1.0, advice=0.1, log=log, compiled=False)
+        assert "\n" not in str(caught.value)
 
 
 def test_a_loss_of_a_log_that_checks_nothing(entries: list[Decision | Loss]) -> None:
     with pytest.raises(LolsError, match="loss nan: give a number"):
-        bandit(epsilon=1.0, log=Entries([*entries[:1], Loss(0, float("nan"))]), compiled=False)
+        bandit(epsilon=1.0, advice=0.1, log=Entries([*entries[:1], Loss("0", {WHOLE: float("nan")})]), compiled=False)
 
 
 # --- files that would cost more than they have ---
@@ -156,10 +183,10 @@ def test_a_loss_of_a_log_that_checks_nothing(entries: list[Decision | Loss]) -> 
 @pytest.mark.parametrize(
     "statements",
     [
-        "DROP TABLE entries; CREATE VIEW entries AS WITH RECURSIVE n(place) AS (SELECT 1 UNION ALL SELECT 1 FROM n) "
-        "SELECT place, 1 AS kind, 1 AS id, 1 AS loss, 1 AS checksum FROM n",
+        "DROP TABLE outcomes; CREATE VIEW outcomes AS WITH RECURSIVE n(place) AS (SELECT 1 UNION ALL SELECT 1 FROM n) "
+        "SELECT place, '1' AS id, 1 AS loss, -1 AS step, 0 AS time, 1 AS checksum FROM n",
         "DROP TABLE repeated; CREATE TABLE repeated (id, loss AS (zeroblob(900000000)))",
-        "CREATE TRIGGER more AFTER INSERT ON entries BEGIN INSERT INTO repeated (id, loss) VALUES (1, 1); END",
+        "CREATE TRIGGER more AFTER INSERT ON decisions BEGIN INSERT INTO repeated VALUES ('1', 1, 1); END",
     ],
     ids=["a view without end", "a column of nothing", "a trigger"],
 )
@@ -172,7 +199,7 @@ def test_tables_that_compute_are_refused(statements: str, copied: Path) -> None:
 
 
 def test_a_number_in_the_file_allocates_nothing(copied: Path) -> None:
-    forge(copied, decision(FORGED)._replace(id=FAR))
+    forge(copied, decision(FORGED)._replace(number=FAR))
     tracemalloc.start()
     try:
         with sqlite_log(copied) as log, pytest.raises(ModelFileError, match="is out of order"):
@@ -183,8 +210,23 @@ def test_a_number_in_the_file_allocates_nothing(copied: Path) -> None:
         tracemalloc.stop()
 
 
+def test_a_small_row_does_not_fill_the_memory(copied: Path) -> None:
+    packed = zlib.compress(bytes(1 << 29), 9)
+    row = list(to_row(decision(FORGED)))
+    row[COLUMNS.index("context")] = packed
+    row[-1] = checksum(tuple(row[:-1]))
+    with sqlite3.connect(copied) as connection:
+        connection.execute(
+            f"UPDATE decisions SET context = ?, checksum = ? WHERE number = {FORGED}",
+            (row[COLUMNS.index("context")], row[-1]),
+        )
+    connection.close()
+    with sqlite_log(copied) as log, pytest.raises(ModelFileError, match="a packed value has no end"):
+        list(log.replay())
+
+
 def test_what_sqlite_says_of_a_damaged_schema_is_one_line(copied: Path) -> None:
-    damaged = copied.read_bytes().replace(b"CREATE TABLE entries (", b'CREATE TABLE entries\n"', 1)
+    damaged = copied.read_bytes().replace(b"CREATE TABLE decisions (", b'CREATE TABLE decisions\n"', 1)
     assert damaged != copied.read_bytes()
     copied.write_bytes(damaged)
     with pytest.raises(ModelFileError, match="the log is damaged \\(malformed database schema") as caught:
@@ -194,8 +236,10 @@ def test_what_sqlite_says_of_a_damaged_schema_is_one_line(copied: Path) -> None:
 
 def test_a_schema_that_is_not_utf_8_is_one_line(copied: Path) -> None:
     whole = copied.read_bytes()
-    named = whole.replace(b"tableentriesentries", b"table\xd4ntriesentries", 1)  # SQLite's message repeats the name
-    damaged = named.replace(b"CREATE TABLE entries (", b'CREATE TABLE entries\n"', 1)
+    named = whole.replace(
+        b"tabledecisionsdecisions", b"table\xd4ecisionsdecisions", 1
+    )  # SQLite's message repeats the name
+    damaged = named.replace(b"CREATE TABLE decisions (", b'CREATE TABLE decisions\n"', 1)
     assert whole != named != damaged
     copied.write_bytes(damaged)
     with pytest.raises(ModelFileError, match="the log is damaged: "):
@@ -205,7 +249,7 @@ def test_a_schema_that_is_not_utf_8_is_one_line(copied: Path) -> None:
 @pytest.mark.parametrize("identity", ["[" * 100_000, '{"a":' * 100_000, "9" * 5000, "{", ""])
 def test_an_identity_that_cannot_be_read(identity: str, copied: Path) -> None:
     with sqlite3.connect(copied) as connection:
-        connection.execute("UPDATE about SET value = ?", (identity,))
+        connection.execute("UPDATE about SET value = ? WHERE name = 'identity'", (identity,))
     connection.close()
     for wanted in (IDENTITY, None):
         with pytest.raises(ModelFileError, match="the identity of the log is damaged"):

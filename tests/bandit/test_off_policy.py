@@ -12,9 +12,10 @@ import lols
 from lols.bandit import MemoryLog, SqliteLog, StructuredBandit
 from lols.bandit.decider import Decider
 from lols.bandit.follow import target_in
-from lols.bandit.log import Decision, Loss
-from lols.bandit.off_policy import Evaluated, deviations, evaluate_policy
+from lols.bandit.log import WHOLE, Decision, Event, Loss
+from lols.bandit.off_policy import Evaluated, ExploredState, deviations, evaluate_policy
 from lols.bandit.off_policy_rounds import stacked
+from lols.bandit.retrace import Retracer
 from lols.bandit.walk import EXPLOIT, EXPLORE, RANDOMISED
 from lols.bandit.worlds.layout import layout_data, layout_loss, layout_reference, layout_space
 from lols.errors import ConfigurationError, LolsError, SpaceError
@@ -39,7 +40,7 @@ from tests.bandit.small_bandit import LABELS, RULES, SPACE
 
 @pytest.fixture(scope="module")
 def decider() -> Decider:
-    return Decider(SPACE, RULES, LABELS)
+    return Decider(SPACE, RULES)
 
 
 def assert_sound(found: list[Evaluated], exact: float, *, covered: float = 0.9) -> None:
@@ -66,7 +67,7 @@ def one_step(log: Any, policy: Any, objects: Any, **options: Any) -> Evaluated:
 
 
 def test_compiled_or_not_the_estimates_are_the_same() -> None:
-    plain = Decider(SPACE, RULES, LABELS, compiled=False)
+    plain = Decider(SPACE, RULES, compiled=False)
     for mode, evaluate in ((RANDOMISED, whole), (EXPLORE, one_step)):
         log, objects = logged(plain, MIDDLING, mode, 1, 80)
         one, other = (evaluate(log, GOOD, objects, compiled=compiled) for compiled in (True, False))
@@ -150,11 +151,12 @@ def test_rules_and_models_are_targets_too(decider: Decider) -> None:
 def test_functions_of_decisions_are_targets_of_deviations(decider: Decider) -> None:
     log, _ = logged(decider, MIDDLING, EXPLORE, 2, 200)
 
-    def best(decision: Decision) -> int:
-        batch, legal, _, _ = stacked([decision])
+    def best(state: ExploredState) -> int:
+        batch, legal, _ = stacked([Retracer(SPACE)(state.decision)])
+        assert state.ids.tolist() == batch.slots.ids.tolist() and state.legal.all()
         return int(target_in(batch, GOOD, legal)[0].argmax())
 
-    def smoothed(decision: Decision) -> np.ndarray:
+    def smoothed(decision: ExploredState) -> np.ndarray:
         chances = np.full(LABELS, 0.1)
         chances[best(decision)] += 0.7
         return chances
@@ -173,9 +175,9 @@ def test_actions_with_features_of_their_own() -> None:
     found = deviations(bandit.log, bandit.policy())
     assert found.rounds == 150 and found.dr.low <= found.dr.value <= found.dr.high
     agreeing = [d for d in bandit.log.replay() if isinstance(d, Decision)]
-    batch, legal, _, _ = stacked(agreeing)
-    target = target_in(batch, bandit.policy(), legal)
-    plain = target_in(batch, bandit.policy(), legal, compiled=False)
+    batch, legal, _ = stacked([Retracer(bandit.space)(d) for d in agreeing])
+    target = target_in(batch, bandit.policy().final, legal)
+    plain = target_in(batch, bandit.policy().final, legal, compiled=False)
     assert (target == plain).all() and (target.sum(axis=1) == 1).all() and (target[~legal] == 0).all()
 
 
@@ -234,7 +236,7 @@ def test_rounds_that_say_nothing_are_left_out_and_counted(decider: Decider) -> N
             assert isinstance(found, Decision)
             decision = found
         if k % 3 == 2:
-            decision = decision._replace(explored=False, step=-1, guarded=True, chances=none)
+            decision = decision._replace(step=-1, guarded=True, chances=none)
         entries += [decision, loss] if k % 10 else [decision]
     mixed = Entries(entries)
     drawn = {k: objects[k] for k in range(0, 90, 3) if k % 10}  # no other objects are asked for
@@ -247,18 +249,23 @@ def test_rounds_that_a_policy_has_learned_from_are_passed_over(decider: Decider)
     for mode, evaluate in ((RANDOMISED, whole), (EXPLORE, one_step)):
         log, objects = logged(decider, MIDDLING, mode, 7, 90)
         rest = Entries(
-            [entry._replace(id=entry.id - 30) for entry in log.entries if entry.id >= 30]  # type: ignore[misc]
+            [
+                entry._replace(id=str(int(entry.id) - 30), **({"number": k // 2 - 30} if k % 2 == 0 else {}))
+                for k, entry in enumerate(log.entries)
+                if not isinstance(entry, Event) and k >= 60
+            ]
         )
         later = evaluate(log, GOOD, objects, since=30)
         assert later == evaluate(rest, GOOD, {k - 30: obj for k, obj in objects.items()}) and later.rounds == 60
         held = MemoryLog(keep=120)  # forgets the first decisions
+        held.space = SPACE
         for entry in log.entries:
             held.append(entry)
         assert evaluate(held, GOOD, objects) == later
 
 
 def test_refusals() -> None:
-    decider = Decider(SPACE, RULES, LABELS, compiled=False)
+    decider = Decider(SPACE, RULES, compiled=False)
     explored, objects = logged(decider, MIDDLING, EXPLORE, 0, 6)
     drawn, _ = logged(decider, MIDDLING, RANDOMISED, 0, 6)
     unexplored, _ = logged(decider, MIDDLING, EXPLOIT, 0, 6)
@@ -277,7 +284,7 @@ def test_refusals() -> None:
         refused(evaluate, drawn, GOOD, objects, confidence=1.0, match="confidence is 1.0", kind=ConfigurationError)
         refused(evaluate, drawn, GOOD, objects, since=6, match="since is 6: the log holds", kind=ConfigurationError)
         refused(evaluate, drawn, "best", objects, match="policy is a str: give", kind=ConfigurationError)
-        strange = Entries([*drawn.entries[:1], Loss(0, float("nan"))])
+        strange = Entries([*drawn.entries[:1], Loss("0", {WHOLE: float("nan")})])
         refused(evaluate, strange, GOOD, objects, match="loss nan: give a number")
     refused(whole, explored, GOOD, objects, match='none of the 6 .* a chance of 0: log with randomise="steps"')
     refused(whole, unexplored, GOOD, objects, match="none of the 6 decisions with a loss was drawn step by step")
@@ -306,15 +313,10 @@ def test_refusals() -> None:
     assert isinstance(decision, Decision)
     for changed, match in (
         ({"chance_action": 0.0}, "decision 0: its action cannot have been taken with the chance 0.0"),
-        ({"action": 9}, "decision 0: its action 9 is not legal"),
+        ({"actions": decision.actions + 9, "action": decision.action + 9}, "decision 0: its actions leave the space"),
     ):
-        refused(one_step, Entries([decision._replace(**changed), Loss(0, 0.5)]), GOOD, objects, match=match)
-    mixed = Entries([decision, Loss(0, 0.5), *explored.entries[2:]])
-    second = explored.entries[2]
-    assert isinstance(second, Decision)
-    mixed.entries[2] = second._replace(legal=np.ones(4, np.bool_), predicted=np.zeros(4, np.float32))
-    refused(one_step, mixed, lambda d: 0, objects, match="decision 1 has other actions than those before it")
+        refused(one_step, Entries([decision._replace(**changed), Loss("0", {WHOLE: 0.5})]), GOOD, objects, match=match)
     walked = drawn.entries[0]
     assert isinstance(walked, Decision)
-    zero = Entries([walked._replace(chances=walked.chances * 0), Loss(0, 0.5)])
+    zero = Entries([walked._replace(chances=walked.chances * 0), Loss("0", {WHOLE: 0.5})])
     refused(whole, zero, GOOD, objects, match="decision 0: its actions cannot have been taken with the chances")

@@ -335,6 +335,7 @@ def test_a_random_teacher_and_long_ways_are_no_trouble():
         {"sample_steps": 2, "prune": 1, "returned": "last"},
         {"learner": "secoc"},
         {"learner": LearnerSettings("csoaa", "ridge", max_features=16)},
+        {"learner": LearnerSettings("csoaa", "sketch", directions=2)},
         {"learner": LearnerSettings("hinge", "nag", bits=5)},
         {"learner": LearnerSettings("hinge", "perceptron")},
     ],

@@ -169,9 +169,10 @@ def test_what_griffe_renders_is_what_the_signatures_say(package, path):
 
 def test_the_defaults_in_the_table_of_the_bandit_are_those_of_the_signature():
     from lols.bandit import StructuredBandit
+    from lols.bandit.settings import DEVIATIONS
 
     parameters = inspect.signature(StructuredBandit).parameters
     rows = re.findall(r"^\| `(\w+)` \| (.*)$", (ROOT / "docs/bandit.md").read_text("utf-8"), re.MULTILINE)
     stated = {name: DEFAULT.findall(rest) for name, rest in rows if name in parameters and DEFAULT.search(rest)}
     assert {"exploration", "randomise", "estimator", "exploit"} <= set(stated)
-    assert stated == {name: [parameters[name].default] for name in stated}
+    assert stated == {name: [DEVIATIONS.get(name, "auto")] for name in stated}

@@ -17,6 +17,14 @@ F = np.float32
 TINY = F(1e-12)
 
 
+class Sketch:
+    """What is kept of the covariance of a regression: the matrix is `ridge` + `rows`ᵀ `rows`."""
+
+    def __init__(self) -> None:
+        self.places: dict[tuple[str, int, int], int] = {}  # of the weights
+        self.rows, self.ridge = np.zeros((0, 0)), 0.0
+
+
 class TwinLearner:
     """Cost-sensitive learners on dictionaries.
 
@@ -37,7 +45,10 @@ class TwinLearner:
         by_action: bool = False,
         slack: float | None = None,
         max_features: int = 1 << 26,
+        directions: int = 20,
+        decay: float = 0.0,
     ):
+        self.directions, self.decay = directions, decay
         self.slack, self.max_features = slack, max_features
         self.reduction, self.update, self.rate, self.actions = reduction, update, rate, actions
         self.by_action = by_action
@@ -55,6 +66,7 @@ class TwinLearner:
         self.after_rounds: dict[tuple[str, int, int], float] = defaultdict(float)  # sum over rounds
         self.rounds = self.total_weight = self.total_norm = 0.0
         self.regressions: dict[int, list[tuple[dict[tuple[str, int, int], float], float, float]]] = defaultdict(list)
+        self.sketches: dict[int, Sketch] = defaultdict(Sketch)
 
     def learn_round(self, examples: Iterable[Lesson]) -> None:
         """One round: all cost-sensitive examples of one structured example, then the weights count for the average."""
@@ -108,7 +120,10 @@ class TwinLearner:
             features=self.admitted("shared", example.features),
             by_action={a: self.admitted("single", example.by_action.get(a, [])) for a in sorted(example.costs)},
         )
-        if self.reduction == "csoaa":
+        if self.update == "sketch":
+            for a, cost in sorted(example.costs.items()):
+                self.sketch(0 if self.by_action else a, self.joint(example, a), cost, float(example.weight))
+        elif self.reduction == "csoaa":
             aims = [(a, F(c), F(example.weight)) for a, c in sorted(example.costs.items())]
             if self.by_action:
                 # The state's part of all predictions is made before learning; actions share weights, so in turn.
@@ -182,6 +197,31 @@ class TwinLearner:
         )
         for at, weight in zip(known, solved, strict=True):
             self.weights[at] = F(weight)
+
+    def sketch(self, regression: int, vector: list[Any], aim: float, importance: float) -> None:
+        """A step of ridge regression; then all of S is turned, as soon as it is full."""
+        own, row = self.sketches[regression], np.zeros(0)
+        for bank, f, at, value in vector:
+            place = own.places.setdefault((bank, f, at), len(own.places))
+            row = np.pad(row, (0, max(0, len(own.places) - row.size)))
+            row[place] += float(value)
+        row = np.pad(row, (0, len(own.places) - row.size))
+        own.ridge = own.ridge or self.rate
+        own.rows = np.pad(own.rows, ((0, 0), (0, row.size - own.rows.shape[1])))
+        own.rows = np.vstack([own.rows, np.sqrt(importance) * row])
+        weights = np.array([float(self.weights[at]) for at in own.places])
+        covariance = own.ridge * np.eye(row.size) + own.rows.T @ own.rows
+        weights += importance * (aim - weights @ row) * np.linalg.solve(covariance, row)
+        for at, weight in zip(own.places, weights, strict=True):
+            self.weights[at] = weight
+        if len(own.rows) == 2 * self.directions:
+            keep = (1.0 - self.decay) ** self.directions
+            strengths, ways = np.linalg.eigh(own.rows @ own.rows.T)
+            cut = max(strengths[-1 - self.directions], 0.0)
+            left = np.maximum(strengths - cut, 0.0)
+            factors = np.sqrt(keep * left / np.where(left > 0.0, strengths, 1.0))
+            own.rows = (factors * ways).T[-self.directions :] @ own.rows
+            own.ridge = self.rate + (own.ridge + cut / 2.0 - self.rate) * keep
 
     # the normalized adaptive invariant update (Ross, Mineiro & Langford 2013; Karampatziakis & Langford 2011)
 

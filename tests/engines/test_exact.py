@@ -25,6 +25,7 @@ from tests.engines.small_problems import DATA, SPACE, InParts, Parts, fitted, sa
         {"learner": "secoc"},
         {"learner": lols.LearnerSettings("hinge", "adagrad", bits=10, slack=0.0)},
         {"learner": lols.LearnerSettings("csoaa", "ridge", max_features=8)},
+        {"learner": lols.LearnerSettings("csoaa", "sketch", directions=2)},
         {"algorithm": "searn"},
         {"beta": "auto", "teacher": "bad"},
         {"update": "perceptron", "returned": "last", "batch_size": 5},

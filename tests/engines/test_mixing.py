@@ -71,6 +71,7 @@ def test_legs_of_a_shard_have_the_same_work(monkeypatch: pytest.MonkeyPatch) -> 
         ({"algorithm": "searn"}, "sync='pass' cannot train searn"),
         ({"returned": "drawn"}, "sync='pass' cannot train"),
         ({"learner": lols.LearnerSettings("csoaa", "ridge")}, "ridge learners cannot be averaged"),
+        ({"learner": lols.LearnerSettings("csoaa", "sketch")}, "sketch learners cannot be averaged"),
     ],
 )
 def test_what_cannot_be_mixed_is_refused(options: dict[str, Any], line: str) -> None:

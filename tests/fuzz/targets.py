@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import lols
-from lols.bandit.entries import ARRAYS, SCALARS, Decision, to_row
+from lols.bandit.entries import COLUMNS, Decision, to_row
 from lols.bandit.log import SqliteLog
 from lols.io.model_file import read_tensors, write_tensors
 from lols.tasks.registry import read_model
@@ -417,23 +417,23 @@ class BanditLogs(Target):
     def forge(self, rng: Random, path: Path) -> None:
         """Other values in a row, with a checksum where one can be made of them."""
         entry = rng.choice(self.decisions)
-        where = f"WHERE kind = 0 AND id = {entry.id}"
-        name = rng.choice((*SCALARS, *ARRAYS))
+        where = f"WHERE id = '{entry.id}'"
+        name = rng.choice([field for field in Decision._fields if field != "seen"])
         with (
             contextlib.closing(sqlite3.connect(path)) as connection,
-            contextlib.suppress(sqlite3.IntegrityError),  # SQLite itself refuses a number twice
+            contextlib.suppress(sqlite3.IntegrityError, OverflowError),  # SQLite itself refuses such values
             connection,
         ):
             value = getattr(entry, name)
-            other = other_array(rng, value) if name in ARRAYS else other_value(rng, value)
+            other = other_array(rng, value) if isinstance(value, np.ndarray) else other_value(rng, value)
             try:
                 row = to_row(entry._replace(**{name: other}))
             except Exception:  # no row has such a value: as SQLite takes it, then
                 plain = other if isinstance(other, str | float) and other != "\ud800" else None
-                connection.execute(f'UPDATE entries SET "{name}" = ? {where}', (plain,))
+                connection.execute(f"UPDATE decisions SET {name} = ? {where}", (plain,))
             else:
-                names = ", ".join(f'"{each}" = ?' for each in (*SCALARS, *ARRAYS))
-                connection.execute(f"UPDATE entries SET {names}, checksum = ? {where}", row)
+                names = ", ".join(f"{each} = ?" for each in COLUMNS)
+                connection.execute(f"UPDATE decisions SET {names} {where}", row)
 
     def replay(self, path: Path) -> None:
         with small_bandit.bandit(epsilon=1.0, log=path) as made:

@@ -55,6 +55,8 @@ def random_rounds(
 def make(reduction: str, update: str, *, by_action: bool = False, **settings: Any) -> tuple[Learner, TwinLearner]:
     if update == "ridge" and settings.get("bits") is None:
         settings.setdefault("max_features", 16)
+    if update == "sketch":
+        settings.setdefault("directions", 3)
     chosen = LearnerSettings(reduction, update, **settings)
     twin = TwinLearner(
         reduction,
@@ -65,6 +67,8 @@ def make(reduction: str, update: str, *, by_action: bool = False, **settings: An
         code=hadamard_code(ACTIONS) if reduction == "secoc" else None,
         by_action=by_action,
         max_features=chosen.max_features,
+        directions=chosen.directions,
+        decay=chosen.decay,
     )
     return Learner(chosen, ACTIONS, by_action=by_action), twin
 

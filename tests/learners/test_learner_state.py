@@ -57,7 +57,7 @@ def test_a_state_is_not_touched_by_later_learning() -> None:
         assert np.array_equal(state[name], before[name]), name
 
 
-@named(PAIRS)
+@named([p for p in PAIRS if p[1] != "sketch"])  # whose columns are turned in the order of the table
 def test_a_fixed_table_without_collisions_learns_what_a_growing_one_does(reduction: str, update: str) -> None:
     rounds = random_rounds(16)
     bits = 8 if update == "ridge" else 18
@@ -99,7 +99,7 @@ def test_features_beyond_the_limit_are_dropped_and_counted(reduction: str, updat
     assert learner.report()["features"] == 3
     assert learner.report()["dropped"] == twin.dropped > 0
     assert learner.state()["shared.features"].tolist() == twin.known["shared"]
-    assert_weights_equal(learner.policy(), twin.policy(), exact=update in EXACT)
+    assert_weights_equal(learner.last(), twin.policy(), exact=update in EXACT)
 
 
 @named(BY_ACTION)
@@ -111,7 +111,7 @@ def test_features_of_actions_beyond_the_limit_are_dropped_and_counted(reduction:
     assert learner.report()["dropped"] == twin.dropped > 0
     for bank in ("shared", "single"):
         assert learner.state()[f"{bank}.features"].tolist() == twin.known[bank]
-    assert_weights_equal(learner.policy(), twin.policy(), exact=update in EXACT)
+    assert_weights_equal(learner.last(), twin.policy(), exact=update in EXACT)
 
 
 @named([("hinge", update) for update in EXACT])
@@ -150,7 +150,7 @@ def held(learner: Learner) -> int:
     total = 0
     for bank in (learner.shared, learner.single):
         total += sum(a.size * a.dtype.itemsize for a in (bank.table.entries, bank.inverse))
-        for array in (bank.weights, bank.squares, bank.sums, bank.scales):
+        for array in bank.arrays():
             rows = array[: bank.filled[0]]
             assert not array[bank.filled[0] :].any()
             total += rows.size * rows.dtype.itemsize

@@ -53,7 +53,7 @@ def test_every_reduction_and_update_learns_what_its_twin_does(
     for one in random_rounds(seed):
         learner.learn(lessons_of([one], ACTIONS))
         twin.learn_round(one)
-    assert_weights_equal(learner.policy(), twin.policy(), exact=update in EXACT)
+    assert_weights_equal(learner.last(), twin.policy(), exact=update in EXACT)
 
 
 @named(BY_ACTION)
@@ -64,7 +64,7 @@ def test_actions_with_features_of_their_own_are_learned_as_by_the_twin(reduction
     for one in random_rounds(seed, by_action=True):
         learner.learn(lessons_of([one], ACTIONS))
         twin.learn_round(one)
-    assert_weights_equal(learner.policy(), twin.policy(), exact=update in EXACT)
+    assert_weights_equal(learner.last(), twin.policy(), exact=update in EXACT)
 
 
 @pytest.mark.uncompiled
@@ -76,10 +76,10 @@ def test_plain_python_learns_what_the_twin_does(reduction: str, update: str) -> 
         for one in random_rounds(5):
             learner.learn(lessons_of([one], ACTIONS))
             twin.learn_round(one)
-        assert_weights_equal(learner.policy(), twin.policy(), exact=update in EXACT)
+        assert_weights_equal(learner.last(), twin.policy(), exact=update in EXACT)
 
 
-@named([p for p in PAIRS if p[1] != "ridge"])
+@named([p for p in PAIRS if p[1] not in ("ridge", "sketch")])
 @settings(max_examples=8)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_the_averaged_policy_is_the_mean_over_rounds(reduction: str, update: str, seed: int) -> None:
@@ -124,7 +124,7 @@ def test_a_separable_problem_is_learned_without_error(reduction: str, update: st
     learner, _ = make(reduction, update, rate=0.3 if update == "gd" else None)
     for _ in range(12):
         learner.learn(lessons_of(rounds, ACTIONS))
-    for policy in (learner.policy(), learner.policy(averaged=True)):
+    for policy in (learner.last(), learner.policy(averaged=True)):
         assert [int(np.argmin(predicted(policy, one[0]))) for one in rounds] == truth.tolist()
 
 

@@ -31,12 +31,12 @@ def own(**options: Any) -> Any:
     return lols.train(problems.Tagging, problems.DATA, passes=3, compiled=False, progress=False, **options)
 
 
-def bandit() -> Any:
+def bandit(**options: Any) -> Any:
     """The policy of a bandit after some losses."""
-    made = StructuredBandit(layout_space(), layout_reference(), seed=1, compiled=False)
+    made = StructuredBandit(layout_space(), layout_reference(), seed=1, compiled=False, **options)
     for k, request in enumerate(layout_data(60)):
         made.learn(made.decide(request).id, (k * k % 7) / 7)
-    return made.policy()
+    return made.policy().final
 
 
 TRAININGS: dict[str, Callable[[], Any]] = {
@@ -54,7 +54,8 @@ TRAININGS: dict[str, Callable[[], Any]] = {
     "program": lambda: (
         lols.train(lols.Program(problems.spell, 2), problems.LINES, passes=2, compiled=False, progress=False).policy
     ),
-    "bandit": bandit,
+    "bandit": lambda: bandit(algorithm="deviations"),
+    "bandit, gaps": bandit,
 }
 
 

@@ -52,7 +52,10 @@ def weights(model: Any) -> dict[str, bytes]:
     return {name: array.tobytes() for name, array in model.contents()[1].items()}
 
 
-@pytest.mark.parametrize("options", [{}, {"learner": "csoaa"}, {"beta": "auto"}, {"learner": "secoc"}])
+SKETCH = {"learner": lols.LearnerSettings("csoaa", "sketch", directions=2)}
+
+
+@pytest.mark.parametrize("options", [{}, {"learner": "csoaa"}, {"beta": "auto"}, {"learner": "secoc"}, SKETCH])
 def test_passes_add_up_bit_for_bit(tmp_path: Path, options: dict[str, Any]) -> None:
     options |= {"compiled": False, "seed": 3}
     whole = lols.train(Copying, objects(30), passes=3, **options)

@@ -138,6 +138,7 @@ LEARNERS: dict[str, Any] = {
     "few rows": lols.LearnerSettings(max_features=64),
     "perceptron": lols.LearnerSettings("hinge", "perceptron"),
     "ridge": lols.LearnerSettings("csoaa", "ridge", max_features=64),
+    "sketch": lols.LearnerSettings("csoaa", "sketch", directions=3),
 }
 
 

@@ -6,16 +6,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lols.bandit.bandit import Shown, StructuredBandit
+    from lols.bandit.bandit import StructuredBandit
+    from lols.bandit.decider import Decider, Shown
     from lols.bandit.guard import Guard
     from lols.bandit.log import MemoryLog, SqliteLog
     from lols.bandit.off_policy import Estimated, Evaluated, deviations, evaluate_policy
+    from lols.bandit.policy import BanditPolicy
+    from lols.bandit.ranker import Ranker
 
 __all__ = [
+    "BanditPolicy",
+    "Decider",
     "Estimated",
     "Evaluated",
     "Guard",
     "MemoryLog",
+    "Ranker",
     "Shown",
     "SqliteLog",
     "StructuredBandit",
@@ -23,7 +29,16 @@ __all__ = [
     "evaluate_policy",
 ]
 
-_MODULES = {"Guard": "guard", "MemoryLog": "log", "SqliteLog": "log", "Shown": "bandit", "StructuredBandit": "bandit"}
+_MODULES = {
+    "Decider": "decider",
+    "Guard": "guard",
+    "MemoryLog": "log",
+    "Ranker": "ranker",
+    "BanditPolicy": "policy",
+    "Shown": "decider",
+    "SqliteLog": "log",
+    "StructuredBandit": "bandit",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -45,6 +45,8 @@ def follow_advice(learner: Learner, trust: float) -> None:
     bank = learner.single
     row = insert(bank.table, ADVICE, bank.filled, bank.most)
     bank.weights[row] = -trust
+    if bank.base.size:
+        bank.base[row] = -trust
     if bank.squares.size:
         bank.squares[row] = FIRM
     if bank.scales.size:

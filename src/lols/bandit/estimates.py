@@ -8,7 +8,7 @@ import numpy as np
 
 from lols.errors import ConfigurationError
 
-ESTIMATORS = ("ips", "direct", "dr", "mtr")
+ESTIMATORS = ("ips", "direct", "dr", "mtr", "all")
 
 
 class CostEstimate(NamedTuple):
@@ -22,8 +22,8 @@ def check_estimator_name(name: str, reduction: str) -> None:
     """Check that an estimator exists, and that the learner can use it."""
     if name not in ESTIMATORS:
         raise ConfigurationError(f"unknown estimator '{name}': choose {', '.join(ESTIMATORS)}")
-    if name == "mtr" and reduction != "csoaa":
-        raise ConfigurationError(f"the estimator mtr gives a cost for one action only: use csoaa, not {reduction}")
+    if name in ("mtr", "all") and reduction != "csoaa":
+        raise ConfigurationError(f"the estimator {name} gives a cost for one action only: use csoaa, not {reduction}")
 
 
 def estimate(

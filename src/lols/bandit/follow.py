@@ -143,23 +143,23 @@ class LogFollower:
                 "action(x, y, s)"
             )
         if isinstance(target, Reference):
-            target = Learner(LearnerSettings("csoaa", "gd"), space.action_count, averaged=False).policy()
-        elif actions_of(target) != space.action_count:
+            target = Learner(LearnerSettings("csoaa", "gd"), space.fixed_actions, averaged=False).policy()
+        elif actions_of(target) != (space.fixed_actions or 1):
             raise ConfigurationError(
-                f"the policy has {actions_of(target)} actions and the space has {space.action_count}: give a policy "
+                f"the policy has {actions_of(target)} actions and the space has {space.fixed_actions}: give a policy "
                 "that was learned in this space"
             )
         self.policy = target
         functions = self.reference.functions() if self.reference is not None else {}
         self._bound = bind_space(space), bind("Reference", functions)
 
-    def __call__(self, ids: Sequence[int], objects: Sequence[Any], trails: Sequence[np.ndarray]) -> Followed:
+    def __call__(self, ids: Sequence[Any], objects: Sequence[Any], trails: Sequence[np.ndarray]) -> Followed:
         """Follow trails, each for its object; errors name the decision by its id."""
         examples = self._encoded(ids, objects)
         filled = np.array([trail.size for trail in trails], np.int64)
         for long in np.flatnonzero(filled > examples.steps):
             raise _misfit(ids[int(long)], int(examples.steps[long]))
-        count, actions = len(trails), self.space.action_count
+        count, actions = len(trails), examples.most_actions
         numbers = np.arange(count)
         lessons = make_batch(None, examples, numbers, numbers, np.zeros(count), np.zeros(count)).lessons
         lessons.filled[:] = filled
@@ -172,7 +172,7 @@ class LogFollower:
             trail[b, : taken.size] = taken
             epsilon[lessons.first[b] : lessons.first[b] + taken.size] = self.epsilon / examples.steps[b]
         data = admit(self.space, self.reference, examples, examples.y, self._bound, compiled=self.compiled)
-        scratch = make_scratch(examples, self.policy.chances.size, self.policy.stack.shape[2], self.compiled)
+        scratch = make_scratch(examples, self.policy.chances.size, self._columns(examples), self.compiled)
         target = Target(self.policy, _shares(self.policy), following(0, False), self.reference is not None)
         arguments = (*self._bound, data, target, scratch, followed, trail)
         error: Exception | None = None
@@ -189,7 +189,11 @@ class LogFollower:
             raise type(explained)(str(explained).replace(f"example {b}", f"decision {ids[b]}", 1)) from error
         return followed._replace(target=_smoothed(followed.target, followed.legal, epsilon))
 
-    def _encoded(self, ids: Sequence[int], objects: Sequence[Any]) -> Examples:
+    def _columns(self, examples: Examples) -> int:
+        """The columns of scores: those of the weights, or one for each action if only actions have features."""
+        return examples.most_actions if self.space.fixed_actions is None else int(self.policy.stack.shape[2])
+
+    def _encoded(self, ids: Sequence[Any], objects: Sequence[Any]) -> Examples:
         """The objects in columns; an error names the decision of an object that cannot be encoded."""
         try:
             return Examples(self.space, objects, truth=False)
@@ -203,7 +207,7 @@ class LogFollower:
             raise
 
 
-def _misfit(number: int, at: int) -> LolsError:
+def _misfit(number: Any, at: int) -> LolsError:
     return LolsError(
         f"decision {number}: its trail leaves the space at step {at}: give the object of this decision, and the same "
         "space"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from lols.errors import ConfigurationError
 
@@ -97,3 +99,20 @@ class Guard:
     def identity(self) -> dict[str, float]:
         """The settings that decisions depend on."""
         return {"confidence": self.confidence, "memory": self.memory}
+
+    def state(self) -> dict[str, Any]:
+        """What was seen so far, as values of JSON."""
+        return {"reference": vars(self.reference), "learned": vars(self.learned), "trusted": self.trusted}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Restore the state of a guard with the same settings.
+
+        Parameters
+        ----------
+        state
+            What `state` has given.
+
+        """
+        vars(self.reference).update(state["reference"])
+        vars(self.learned).update(state["learned"])
+        self.trusted = bool(state["trusted"])

@@ -4,29 +4,70 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from lols.bandit.entries import Decision, Log
 from lols.bandit.follow import Followed, LogFollower, actions_of, target_in
-from lols.bandit.log import Decision, Log
 from lols.bandit.off_policy_estimates import Estimated, Evaluated, summarised
 from lols.bandit.off_policy_rounds import Regression, Rounds, stacked
+from lols.bandit.policy import BanditPolicy
+from lols.bandit.retrace import Retracer
+from lols.bandit.seen import Seen
 from lols.contract.space import Reference, SearchSpace
+from lols.contract.task import Task, as_space
 from lols.engine.structures import FrozenPolicy
 from lols.errors import ConfigurationError, LolsError
 from lols.training.model import Model
 
 __all__ = ["Estimated", "Evaluated", "deviations", "evaluate_policy"]
 
+ANY = 1  # columns of a policy for any number of actions
 Piece = tuple[Followed, np.ndarray, np.ndarray]  # states, the chances of the actions taken there, the losses of rounds
-Chooser = Callable[[Decision], int | Sequence[float] | np.ndarray]
+
+
+class ExploredState(NamedTuple):
+    """A state in which a decision explored, for a function that chooses an action there."""
+
+    decision: Decision
+    legal: np.ndarray  # bool: the legal actions
+    ids: np.ndarray  # the features of the state
+    values: np.ndarray
+    action_start: np.ndarray  # where the features of each action begin; empty without action features
+    action_stop: np.ndarray
+    action_ids: np.ndarray
+    action_values: np.ndarray
+
+    @property
+    def id(self) -> str:
+        """The id of the decision."""
+        return self.decision.id
+
+    @property
+    def step(self) -> int:
+        """The number of the step."""
+        return self.decision.step
+
+    @property
+    def action(self) -> int:
+        """The action that was taken."""
+        return self.decision.action
+
+    @property
+    def chance_action(self) -> float:
+        """Its probability."""
+        return self.decision.chance_action
+
+
+Chooser = Callable[[ExploredState], int | Sequence[float] | np.ndarray]
 
 
 def deviations(
     log: Log,
-    policy: FrozenPolicy | Model | Chooser,
+    policy: BanditPolicy | FrozenPolicy | Model | Chooser,
     *,
+    space: SearchSpace | Task | type[Task] | None = None,
     epsilon: float = 0.0,
     since: int = 0,
     confidence: float = 0.95,
@@ -48,8 +89,11 @@ def deviations(
     log
         The log of a bandit; it is read twice, and not kept in memory.
     policy
-        The target: the weights of a policy (`bandit.policy()`), a `Model`, or a function of a `Decision` that returns
-        an action, or the chance of each action.
+        The target: a policy (`bandit.policy()`), a `Model`, or a function of the state in which a decision explored
+        (its `decision`, `legal` actions and features) that returns an action, or the chance of each action.
+    space
+        The search space of the log (`bandit.space`), from which the features of its states follow. Not needed for the
+        log of a bandit that has it open.
     epsilon
         The chance that the target takes a random legal action instead.
     since
@@ -69,45 +113,49 @@ def deviations(
     >>> bandit = StructuredBandit(tagging_space(labels=3), rules, seed=1, **how)
     >>> for k in range(400):
     ...     shown = bandit.decide({"words": [4, 5]})
-    ...     bandit.learn(shown.id, loss=shown.output.count(2) / 2)
+    ...     _ = bandit.learn(shown.id, loss=shown.output.count(2) / 2)
     >>> evaluated = deviations(bandit.log, lambda decision: 2, compiled=False)  # what if one word were tagged with 2?
     >>> evaluated.dr.low < 0.5 < evaluated.dr.high, evaluated.difference.low > 0, evaluated.rounds
     (True, True, 400)
 
     """
     _check(epsilon, confidence)
-    rounds = Rounds(log, lambda d: d.explored and d.step >= 0 and d.legal.size > 0, since)
-    if isinstance(policy, Model):
-        policy = policy.policy
+    rounds = Rounds(log, lambda d: d.explored, since)
+    of_log = _space(log, space)
+    retracer = None if of_log is None else Retracer(of_log, compiled=compiled)
+    policy = _weights(policy)
     if not isinstance(policy, FrozenPolicy) and not callable(policy):
         raise ConfigurationError(f"policy is a {type(policy).__name__}: give a policy, a Model, or a function")
 
     def pieces() -> Iterator[Piece]:
-        like = None
         for decisions, losses in rounds.chunks():
-            like = decisions[0] if like is None else like
-            lessons, legal, taken, chances = stacked(decisions, like)
+            seen = [_seen(decision, retracer).only(decision.step) for decision in decisions]
+            lessons, legal, taken = stacked(seen)
+            chances = np.array([decision.chance_action for decision in decisions])
             if isinstance(policy, FrozenPolicy):
-                if actions_of(policy) != legal.shape[1]:
+                if actions_of(policy) not in (ANY, legal.shape[1]):
                     raise ConfigurationError(
                         f"the policy has {actions_of(policy)} actions and the log has {legal.shape[1]}: give a "
                         "policy that was learned in the space of the log"
                     )
                 target = target_in(lessons, policy, legal, epsilon, compiled=compiled)
             else:
-                chosen = np.stack([_chosen(policy, decision) for decision in decisions])
+                chosen = np.stack(
+                    [_chosen(policy, state, legal.shape[1]) for state in map(_deviation, decisions, seen)]
+                )
                 target = (1.0 - epsilon) * chosen + epsilon * legal / legal.sum(axis=1, keepdims=True)
             yield Followed(lessons, legal, target, taken), chances, losses
 
     reason = "explored: let the bandit do so, with epsilon above 0"
-    return _evaluated(pieces(), rounds, confidence, compiled, reason)
+    fixed = retracer is None or retracer.space.fixed_actions is not None
+    return _evaluated(pieces(), rounds, confidence, compiled, reason, fixed=fixed)
 
 
 def evaluate_policy(
     log: Log,
-    policy: FrozenPolicy | Model | Reference,
-    objects: Mapping[int, Any] | Sequence[Any],
-    space: SearchSpace,
+    policy: BanditPolicy | FrozenPolicy | Model | Reference,
+    objects: Mapping[Any, Any] | Sequence[Any] | None = None,
+    space: SearchSpace | Task | type[Task] | None = None,
     *,
     epsilon: float = 0.0,
     since: int = 0,
@@ -132,12 +180,12 @@ def evaluate_policy(
     log
         The log of a bandit; it is read twice, and not kept in memory.
     policy
-        The target: the weights of a policy (`bandit.policy()`), a `Model`, or a `Reference` that needs no truth.
+        The target: a policy (`bandit.policy()`), a `Model`, or a `Reference` that needs no truth.
     objects
-        The object of each decision, by its id, since the log does not hold them. Objects of rounds that are left out
-        are not needed.
+        The object of each decision, by its id or its number, if the log does not hold them: it holds those that are
+        JSON. Objects of rounds that are left out are not needed.
     space
-        The search space of the log (`bandit.space`).
+        The search space of the log (`bandit.space`). Not needed for the log of a bandit that has it open.
     epsilon
         The chance, shared by the most steps that there may be, that the target takes a random legal action instead of
         its own. With the epsilon of a bandit with `randomise="steps"`, the target explores as much, uniformly.
@@ -159,24 +207,26 @@ def evaluate_policy(
     >>> objects = [{"words": [k % 4, 5]} for k in range(400)]
     >>> for obj in objects:
     ...     shown = bandit.decide(obj)
-    ...     bandit.learn(shown.id, loss=1 - shown.output.count(0) / 2)
-    >>> evaluated = evaluate_policy(bandit.log, rules, objects, bandit.space, compiled=False)
+    ...     _ = bandit.learn(shown.id, loss=1 - shown.output.count(0) / 2)
+    >>> evaluated = evaluate_policy(bandit.log, rules, compiled=False)
     >>> evaluated.snips.value  # the loss of the reference
     0.0
 
     """
     _check(epsilon, confidence)
     rounds = Rounds(log, lambda d: d.chances.size > 0 and not d.guarded, since)
-    if isinstance(policy, Model):
-        policy = policy.policy
+    policy = _weights(policy)
     if not isinstance(policy, FrozenPolicy | Reference):
         raise ConfigurationError(f"policy is a {type(policy).__name__}: give a policy, a Model, or a Reference")
-    follower = LogFollower(space, policy, epsilon, compiled=compiled)
+    of_log = _space(log, space)
+    if of_log is None:
+        raise ConfigurationError("give the space of the log: space=bandit.space")
+    follower = LogFollower(of_log, policy, epsilon, compiled=compiled)
 
     def pieces() -> Iterator[Piece]:
         for decisions, losses in rounds.chunks():
             ids = [d.id for d in decisions]
-            followed = follower(ids, [_object(objects, id) for id in ids], [d.trail for d in decisions])
+            followed = follower(ids, [_object(objects, d) for d in decisions], [d.actions for d in decisions])
             chances = np.ones(followed.taken.size)
             for d, first in zip(decisions, followed.lessons.first, strict=True):
                 chances[first : first + d.chances.size] = d.chances
@@ -186,10 +236,19 @@ def evaluate_policy(
         "was drawn step by step, and with one deviation per round almost all structures have a chance of 0: log with "
         'randomise="steps", or use `deviations`'
     )
-    return _evaluated(pieces(), rounds, confidence, compiled, reason)
+    fixed = of_log.fixed_actions is not None
+    return _evaluated(pieces(), rounds, confidence, compiled, reason, fixed=fixed)
 
 
-def _evaluated(pieces: Iterable[Piece], rounds: Rounds, confidence: float, compiled: bool, reason: str) -> Evaluated:
+def _evaluated(
+    pieces: Iterable[Piece],
+    rounds: Rounds,
+    confidence: float,
+    compiled: bool,
+    reason: str,
+    *,
+    fixed: bool = True,
+) -> Evaluated:
     """The estimates from states and losses, in the order of the rounds; `reason` is why there may be none.
 
     The predictions for a round come from earlier rounds only. Cross-fitting would also use later rounds, whose policies
@@ -201,7 +260,7 @@ def _evaluated(pieces: Iterable[Piece], rounds: Rounds, confidence: float, compi
         first, filled, every = followed.lessons.first, followed.lessons.filled, np.arange(followed.taken.size)
         if regression is None:
             by_action = followed.lessons.slots.action_start.shape[0] > 0
-            regression = Regression(followed.legal.shape[1], by_action=by_action, compiled=compiled)
+            regression = Regression(followed.legal.shape[1] if fixed else None, by_action=by_action, compiled=compiled)
         guess = regression.guess(followed)
         hoped, here = (followed.target * guess).sum(axis=1), guess[every, followed.taken]
         ratio = followed.target[every, followed.taken] / chances
@@ -229,8 +288,49 @@ def _check(epsilon: float, confidence: float) -> None:
         raise ConfigurationError(f"confidence is {confidence}; it is a probability, above 0 and below 1")
 
 
-def _chosen(policy: Chooser, decision: Decision) -> np.ndarray:
+def _space(log: Log, space: SearchSpace | Task | type[Task] | None) -> SearchSpace | None:
+    """The space of a log: as given, or that of the bandit that has it open."""
+    return as_space(space) if space is not None else getattr(log, "space", None)
+
+
+def _seen(decision: Decision, retracer: Retracer | None) -> Seen:
+    if decision.seen is not None:
+        return decision.seen
+    if retracer is None:
+        raise ConfigurationError("the log holds objects, and not their features: give its space (`space=bandit.space`)")
+    return retracer(decision)
+
+
+def _weights(policy: Any) -> Any:
+    """The weights of a policy or a model; anything else as it is."""
+    return policy.final if isinstance(policy, BanditPolicy) else policy.policy if isinstance(policy, Model) else policy
+
+
+def _deviation(decision: Decision, seen: Seen) -> ExploredState:
+    slots = seen.lessons.slots
+    start, stop = int(seen.slot("start")[0]), int(seen.slot("stop")[0])
+    own = slots.action_start.shape[0] > 0
+    nothing = np.zeros(0, np.int64)
+    return ExploredState(
+        decision,
+        seen.legal[0],
+        slots.ids[start:stop],
+        slots.values[start:stop],
+        seen.slot("action_start")[0] if own else nothing,
+        seen.slot("action_stop")[0] if own else nothing,
+        slots.action_ids,
+        slots.action_values,
+    )
+
+
+def _chosen(policy: Chooser, decision: ExploredState, width: int) -> np.ndarray:
     """The chance of each action, from the result of a function."""
+    chosen = np.zeros(width)
+    chosen[: decision.legal.size] = _chances(policy, decision)
+    return chosen
+
+
+def _chances(policy: Chooser, decision: ExploredState) -> np.ndarray:
     choice, legal = policy(decision), decision.legal
     if np.ndim(choice) == 0:
         if not isinstance(choice, int | np.integer) or not 0 <= choice < legal.size or not legal[choice]:
@@ -246,8 +346,16 @@ def _chosen(policy: Chooser, decision: Decision) -> np.ndarray:
     return chances
 
 
-def _object(objects: Mapping[int, Any] | Sequence[Any], number: int) -> Any:
+def _object(objects: Mapping[Any, Any] | Sequence[Any] | None, decision: Decision) -> Any:
+    if objects is None:
+        if decision.context is None:
+            raise LolsError(
+                f"the log does not hold the object of decision {decision.id}, which was not JSON: give objects"
+            )
+        return decision.object
+    if isinstance(objects, Mapping) and decision.id in objects:
+        return objects[decision.id]
     try:
-        return objects[number]
+        return objects[decision.number]
     except (KeyError, IndexError):
-        raise LolsError(f"there is no object for decision {number}: give the object of every decision") from None
+        raise LolsError(f"there is no object for decision {decision.id}: give the object of every decision") from None

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from lols.bandit.decider import lessons_in
-from lols.bandit.entries import check_fields
+from lols.bandit.entries import WHOLE, Decision, Log, Loss, check_fields, check_loss
 from lols.bandit.follow import Followed
-from lols.bandit.log import Decision, Log, check_loss
-from lols.engine.lessons import predicted_costs
+from lols.bandit.seen import Seen
+from lols.engine.lessons import NO_FEATURES, FeatureRuns, lessons_of, predicted_costs, slots_of
 from lols.engine.structures import Lessons
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.learner import Learner
@@ -34,11 +33,8 @@ class Rounds:
             raise LolsError("the log is empty: give one with decisions and losses")
         if not 0 <= since < count:
             raise ConfigurationError(f"since is {since}: the log holds decisions 0 to {count - 1}")
-        self.losses = np.full(count, np.nan)
-        for entry in log.replay():
-            if not isinstance(entry, Decision) and since <= entry.id < count and np.isnan(self.losses[entry.id]):
-                check_loss(entry.loss)
-                self.losses[entry.id] = entry.loss
+        self.losses = _losses(log, count)
+        self.losses[:since] = np.nan
         if np.isnan(self.losses).all():
             raise LolsError(f"none of {count - since} decisions of the log has a loss yet: wait for some")
 
@@ -47,7 +43,7 @@ class Rounds:
         held: list[Decision] = []
         seen = self.left_out = 0
         for entry in self.log.replay():
-            if not isinstance(entry, Decision) or entry.id >= self.losses.size or np.isnan(self.losses[entry.id]):
+            if not isinstance(entry, Decision) or not self._has_loss(entry.number):
                 continue
             if not self.usable(entry):
                 self.left_out += 1
@@ -56,10 +52,31 @@ class Rounds:
             held.append(entry)
             if len(held) >= min(CHUNK, 1 + seen // GROWTH):
                 seen += len(held)
-                yield held, self.losses[[d.id for d in held]]
+                yield held, self.losses[[d.number for d in held]]
                 held = []
         if held:
-            yield held, self.losses[[d.id for d in held]]
+            yield held, self.losses[[d.number for d in held]]
+
+    def _has_loss(self, number: int) -> bool:
+        return number < self.losses.size and not np.isnan(self.losses[number])
+
+
+def _losses(log: Log, count: int) -> np.ndarray:
+    """The loss of each decision: of the whole structure, or the mean of those of its steps if all are known."""
+    losses, numbers = np.full(count, np.nan), dict[str, tuple[int, int]]()
+    known: dict[str, dict[int, float]] = {}
+    for entry in log.replay():
+        if isinstance(entry, Decision):
+            numbers[entry.id] = entry.number, entry.actions.size
+        elif isinstance(entry, Loss) and entry.id in numbers:
+            for loss in entry.losses.values():
+                check_loss(loss)
+            (number, length), parts = numbers[entry.id], {**known.pop(entry.id, {}), **entry.losses}
+            if WHOLE in parts or len(parts) == length:
+                losses[number] = parts[WHOLE] if WHOLE in parts else sum(parts.values()) / length
+            else:
+                known[entry.id] = parts
+    return losses
 
 
 class Regression:
@@ -69,7 +86,7 @@ class Regression:
     update of the paper), clipped to the range of losses, 0 to 1.
     """
 
-    def __init__(self, actions: int, *, by_action: bool, compiled: bool = True):
+    def __init__(self, actions: int | None, *, by_action: bool, compiled: bool = True):
         settings = LearnerSettings("csoaa", "nag")
         self._learner = Learner(settings, actions, by_action=by_action, averaged=False, compiled=compiled)
         self.count, self.total = 0, 0.0
@@ -99,17 +116,38 @@ class Regression:
         self._learner.learn(lessons)
 
 
-def stacked(
-    decisions: Sequence[Decision], like: Decision | None = None
-) -> tuple[Lessons, np.ndarray, np.ndarray, np.ndarray]:
-    """The states of deviations as lessons, their legal actions, the actions taken, and the chances of these.
+def stacked(seen: Sequence[Seen]) -> tuple[Lessons, np.ndarray, np.ndarray]:
+    """States of several decisions as lessons, one round for each decision; their legal actions, and those taken.
 
-    All must have as many actions as `like`, the first decision of the log.
+    Objects with fewer actions than others have illegal ones in their place.
     """
-    like = decisions[0] if like is None else like
-    for d in decisions:  # kernels do not check it
-        if (d.legal.size, d.action_start.size) != (like.legal.size, like.action_start.size):
-            raise LolsError(f"decision {d.id} has other actions than those before it: evaluate logs of one space only")
-    lessons = lessons_in(decisions)
-    taken, chances = (np.array([getattr(d, name) for d in decisions]) for name in ("action", "chance_action"))
-    return lessons, np.stack([d.legal for d in decisions]), taken, chances
+    width = max(each.legal.shape[1] for each in seen)
+    features, own = [], []
+    for arrays in (each.compact() for each in seen):
+        features.append(FeatureRuns(*(arrays[name] for name in ("start", "stop", "ids", "values"))))
+        start = arrays["action_start"]
+        if start.size:
+            missing = ((0, 0), (0, width - start.shape[1]))
+            runs = [np.pad(arrays[name], missing).reshape(-1) for name in ("action_start", "action_stop")]
+            own.append(FeatureRuns(runs[0], runs[1], arrays["action_ids"], arrays["action_values"]))
+    if own and len(own) < len(seen):
+        raise LolsError(
+            "some decisions have features of actions, and others have none: evaluate logs of one space only"
+        )
+    runs_of_states = FeatureRuns.joined(features)
+    runs_of_actions = FeatureRuns.joined(own) if own else NO_FEATURES
+    counts = np.array([each.taken.size for each in seen])
+    count = int(counts.sum())
+    slots = slots_of(
+        runs_of_states, np.full((count, width), np.inf, np.float32), np.ones(count, np.float32), runs_of_actions
+    )
+    lessons = lessons_of(
+        slots,
+        np.cumsum(counts) - counts,
+        counts,
+        example=np.arange(len(seen)),
+        widest=runs_of_states.widest,
+        widest_action=runs_of_actions.widest,
+    )
+    legal = np.concatenate([np.pad(each.legal, ((0, 0), (0, width - each.legal.shape[1]))) for each in seen])
+    return lessons, legal, np.concatenate([each.taken for each in seen])

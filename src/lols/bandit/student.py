@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from lols.bandit.advice import follow_advice
-from lols.bandit.decider import lessons_in
-from lols.bandit.entries import Decision
+from lols.bandit.entries import WHOLE, Decision
 from lols.bandit.estimates import estimate
+from lols.bandit.policy import CURRENT, FINAL, KEPT, MEMBER, arrays_of, weights_of
+from lols.bandit.seen import Seen
 from lols.bandit.settings import BAG, BanditSettings
 from lols.contract.space import SearchSpace
 from lols.engine.lessons import predicted_costs
@@ -19,8 +21,9 @@ from lols.kernels.ahead import prepare_all
 from lols.kernels.hashing import mix, unit
 from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
+from lols.learners.sketch import settled
 
-DRAWING, KEEPING, BAGGING = 22, 23, 25  # purposes of draws
+KEEPING, BAGGING = 23, 25  # purposes of draws
 STALE = 1.05  # the averaged policy is updated when the number of losses has grown by this factor
 MOST = 12  # copies of one example in a member of a bag
 
@@ -47,53 +50,52 @@ class BanditStudent:
 
     def _new(self, space: SearchSpace, settings: LearnerSettings, *, averaged: bool = False) -> Learner:
         by_action = space.action_features is not None
-        return Learner(settings, space.action_count, by_action=by_action, averaged=averaged, compiled=self.compiled)
+        return Learner(settings, space.fixed_actions, by_action=by_action, averaged=averaged, compiled=self.compiled)
 
     # --- policies ---
 
-    def exploiting(self, stream: int) -> tuple[FrozenPolicy, int]:
-        """The policy that acts when nothing is explored, and its number among the kept ones (-1: the current one)."""
-        if self.settings.exploit == "drawn":
-            which = min(int(unit(mix(stream, DRAWING)) * len(self.kept)), len(self.kept) - 1)
-            return self.kept[which], which
-        return self.final(), -1
+    def weights(self) -> dict[str, FrozenPolicy]:
+        """The weights that a `BanditPolicy` has, by their names there; they share memory with the learners."""
+        weights = {CURRENT: self.current}
+        if self._average is not None:
+            weights[FINAL] = self._average
+        weights |= {f"{KEPT}/{k}": kept for k, kept in enumerate(self.kept)} if self.settings.exploit == "drawn" else {}
+        return weights | {f"{MEMBER}/{k}": learner.policy() for k, learner in enumerate(self._bag)}
 
     def snapshot(self) -> FrozenPolicy:
         """A copy of the current policy, without the spare room for new features."""
-        policy = self.learner.policy()
+        policy = settled(self.learner.policy(), compiled=self.compiled)
         rows, single = (max(int(bank.filled[0]), 1) for bank in (self.learner.shared, self.learner.single))
         return frozen(policy._replace(stack=policy.stack[:, :rows], single_stack=policy.single_stack[:, :single]))
 
-    def final(self) -> FrozenPolicy:
-        """The policy that acts when nothing is explored; the last one if they are drawn."""
-        return self.current if self._average is None else self._average
-
-    def acting(self) -> FrozenPolicy:
-        """A copy of the final policy."""
-        return self.snapshot() if self._average is None else frozen(self._average)
-
-    def votes(self, decision: Decision) -> np.ndarray:
-        """The chance of each action: `width` is shared by all, the rest goes by the votes of the bag's members."""
-        legal, lesson = decision.legal, lessons_in([decision])
-        chances = np.where(legal, self.settings.width / legal.sum(), 0.0)
-        for member in self._bag:
-            costs = self._predicted(member, lesson)
-            chances[int(np.argmin(np.where(legal, costs, np.inf)))] += (1.0 - self.settings.width) / len(self._bag)
-        return chances
-
     def _predicted(self, learner: Learner, lesson: Lessons) -> np.ndarray:
         """The costs of actions that a learner predicts."""
-        return predicted_costs(lesson, learner.policy(), compiled=self.compiled)[0]
+        return predicted_costs(lesson, learner.policy(), compiled=self.compiled)[int(lesson.first[0])]
 
     # --- learning ---
 
-    def learn(self, decision: Decision, loss: float) -> None:
-        """Learn from the loss of a decision that explored."""
-        legal, action = decision.legal, decision.action
-        lesson = lessons_in([decision])
+    @property
+    def learns_all(self) -> bool:
+        """Whether it learns from every decision, explored or not."""
+        return self.settings.estimator == "all"
+
+    def needs_every(self) -> bool:
+        """Whether it learns from the features of every legal action, not only of those that were taken."""
+        return self.settings.estimator not in ("mtr", "all")
+
+    def learn(self, decision: Decision, seen: Seen, losses: Mapping[int, float]) -> None:
+        """Learn from losses of a decision: of its steps, or of the `WHOLE` structure."""
+        if self.learns_all:
+            self._learn_all(seen, losses)
+            return
+        loss = losses.get(decision.step, losses.get(WHOLE))
+        if loss is None:
+            return
+        seen = seen.only(decision.step)
+        lesson, legal, action = seen.lessons, seen.legal[0], decision.action
         guess = None if self._guesses is None else self._predicted(self._guesses, lesson)
         estimated = estimate(self.settings.estimator, legal, action, decision.chance_action, loss, guess)
-        costs, weight = lesson.slots.costs, lesson.slots.weight
+        costs, weight = seen.slot("costs"), seen.slot("weight")
         costs[0], weight[0] = estimated.costs, estimated.weight
         self.learner.learn(lesson)
         for member, learner in enumerate(self._bag):
@@ -105,6 +107,25 @@ class BanditStudent:
             costs[0], weight[0] = np.inf, 1.0
             costs[0, action] = loss
             self._guesses.learn(lesson)
+        self._next()
+
+    def _learn_all(self, seen: Seen, losses: Mapping[int, float]) -> None:
+        """Learn from all steps: from a loss of their own if they have one, else from that of the whole structure.
+
+        A regression of the costs of actions that were taken is right whatever their chances were, so that all of them
+        count the same, also those of the reference.
+        """
+        costs, weight = seen.slot("costs"), seen.slot("weight")
+        costs[:] = np.inf
+        for k, (step, action) in enumerate(zip(seen.steps.tolist(), seen.taken.tolist(), strict=True)):
+            loss = losses.get(step, losses.get(WHOLE))
+            weight[k] = 0.0 if loss is None else 1.0
+            costs[k, action] = 0.0 if loss is None else loss
+        self.learner.learn(seen.lessons)
+        self._next()
+
+    def _next(self) -> None:
+        """Go on to the next policy."""
         self.versions += 1
         self.current = self.learner.policy()
         if self.settings.exploit == "drawn":
@@ -123,15 +144,46 @@ class BanditStudent:
         if place < self.settings.keep:
             self.kept[place] = self.snapshot()
 
-    def warm_up(self, decision: Decision) -> None:
-        """Have ready what learning from such decisions needs, also when there are many."""
-        lessons = lessons_in([decision])
+    def warm_up(self, seen: Seen) -> None:
+        """Have ready what learning from such states needs, also when there are many."""
+        lessons = seen.lessons
         for learner in filter(None, (self.learner, self._guesses, *self._bag)):
             prepare_all(learner.calls(lessons))
 
     def report(self) -> dict[str, Any]:
         """The number of policies so far, and the number of features of the current one."""
         return {"policies": self.versions, "features": self.learner.report()["features"]}
+
+    # --- state ---
+
+    def state(self) -> dict[str, np.ndarray]:
+        """A copy of all that later rounds depend on, without unused rows."""
+        state = {"versions": np.array([self.versions, self._refresh, len(self.kept), self._average is not None])}
+        for name, learner in self._learners():
+            state |= {f"{name}.{part}": array for part, array in learner.state().items()}
+        for name, weights in [("average", self._average), *((f"kept/{k}", kept) for k, kept in enumerate(self.kept))]:
+            if weights is not None:
+                state |= {f"{name}.{part}": array for part, array in arrays_of(weights).items()}
+        return state
+
+    def load(self, state: Mapping[str, np.ndarray]) -> None:
+        """Restore the state of a student with the same settings."""
+        self.versions, self._refresh, kept, averaged = (int(number) for number in state["versions"])
+        parts: dict[str, dict[str, np.ndarray]] = {}
+        for name, array in state.items():
+            owner, _, part = name.partition(".")
+            parts.setdefault(owner, {})[part] = array
+        for name, learner in self._learners():
+            learner.load(parts[name])
+        self.kept = [weights_of(parts[f"kept/{k}"]) for k in range(kept)]
+        self._average = weights_of(parts["average"]) if averaged else None
+        self.current = self.learner.policy()
+
+    def _learners(self) -> Iterator[tuple[str, Learner]]:
+        yield "learner", self.learner
+        if self._guesses is not None:
+            yield "guesses", self._guesses
+        yield from ((f"member/{k}", learner) for k, learner in enumerate(self._bag))
 
 
 def poisson(u: float) -> int:

@@ -21,8 +21,9 @@ from lols.engine.drivers.adapted import adapted
 from lols.engine.structures import FrozenPolicy
 from lols.engine.table import features_by_row, is_fixed
 from lols.kernels.hashing import mix
-from lols.learners.learner import Learner, frozen
+from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
+from lols.learners.structures import SECOND_ORDER
 from lols.training.order import shuffled
 
 ITSELF = "the policy itself"
@@ -66,7 +67,7 @@ def ways(settings: LearnerSettings) -> list[Fit]:
     fits = [Fit("anew", settings, False), Fit("onward", settings, True)]
     if usual.step != settings.step:
         fits += [Fit(f"{way.name}, rate {usual.step:g}", usual, way.onward) for way in fits]
-    return [way for way in fits if not way.onward or settings.update != "ridge"]  # a policy has no matrices of ridge
+    return [way for way in fits if not way.onward or settings.update not in SECOND_ORDER]
 
 
 def own_ways(policy: Any, settings: LearnerSettings) -> list[Fit]:
@@ -115,7 +116,7 @@ def fit_policy(deviations: Deviations, chosen: np.ndarray, training: Training, s
         learner.load(starting_state(learner, policy, deviations.features))
     for order in orders:
         learner.learn(deviations.lessons(order))
-    return learner.policy(averaged=True) if learner.averaged else frozen(learner.policy())
+    return learner.policy(averaged=True) if learner.averaged else learner.last()
 
 
 def _fit_own(deviations: OwnDeviations, orders: list[np.ndarray], training: Training, learner: Any) -> Any:

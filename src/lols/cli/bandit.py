@@ -1,4 +1,4 @@
-"""`lols bandit`: simulations of the structured bandit."""
+"""`lols bandit`: simulations of the structured bandit, and what can be done with its log."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from lols.cli.bandit_log import audit, export, relearn
 from lols.cli.base import Commands, Json, app, option, print_json
 from lols.cli.generate import command, optional
 from lols.errors import ConfigurationError
@@ -25,6 +26,14 @@ LIFE = "How losses arrive"
 
 # Options of `StructuredBandit`: types on the command line, and help.
 OPTIONS: dict[str, tuple[Any, str]] = {
+    "algorithm": (
+        str,
+        "gaps: every action is drawn by inverse gap weighting; deviations: one action of a round that explores; paper: "
+        "Algorithm 2. By default gaps, or deviations if an option of these is given.",
+    ),
+    "gap": (float, "Of gaps: how fast exploration ends."),
+    "optimism": (float, "Of gaps: how much uncertain actions are tried."),
+    "pace": (str, "Of gaps: safe, the policy takes over as its losses allow; or free, at once."),
     "epsilon": (str, "How often to explore: a number, decay:FROM:POWER or theory:ROUNDS:STEPS:POLICIES."),
     "beta": (float, "The probability that the reference completes a deviation."),
     "exploration": (str, "How the action of a deviation is drawn: uniform, boltzmann, plausible or bag."),
@@ -39,7 +48,7 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     "exploit": (str, "The policy that acts when nothing is explored: last, drawn or average."),
     "keep": (int, "The number of policies to draw from."),
     "learner": (str, "csoaa, hinge or secoc."),
-    "update": (str, "adagrad, nag, gd, ridge or perceptron."),
+    "update": (str, "adagrad, nag, gd, ridge, sketch or perceptron."),
     "advice": (float, "How much cheaper the reference's action is predicted to be at first; 0 for no advice."),
     "baseline": (bool, "Whether to subtract the mean loss so far from losses."),
     "guard": (bool, "Show the reference until the policy is better with confidence."),
@@ -201,3 +210,5 @@ def _parameters() -> list[inspect.Parameter]:
 
 
 command(commands, "simulate", _parameters(), simulate, inspect.getdoc(simulate) or "")
+for each in (audit, relearn, export):
+    commands.command()(each)

@@ -52,6 +52,64 @@ class Table(Struct):
         return self.entries[:, 1]
 
 
+# The columns of `Sketches.counts`.
+FILLED, TURNS, AT_SHARED, AT_SINGLE, COUNTS = range(5)
+
+
+class Sketches(Struct):
+    """The covariances of regressions, as far as they do not belong to single weights."""
+
+    counts: np.ndarray  # [regression, COUNTS]: rows of S, turns so far, and the cells to be brought up to date next
+    ridge: np.ndarray  # [regression]: λ
+    gram: np.ndarray  # [regression, row, row]: S Sᵀ
+    inverse: np.ndarray  # (λ + S Sᵀ)⁻¹
+    shift: np.ndarray  # [regression, row]: β
+    turns: np.ndarray  # [regression, turn, row before, row after]
+    settled: np.ndarray  # [regression, turn, row]: β before the turn
+    jumps: np.ndarray  # [regression, number, row, row]: products of turns; see `jump_place`
+    jumped: np.ndarray  # [regression, number, row]: what they add to the base
+    along: np.ndarray  # S z
+    gain: np.ndarray  # its product with the inverse
+    moved: np.ndarray
+    values: np.ndarray
+    vectors: np.ndarray
+    beside: np.ndarray
+    work: np.ndarray
+    places: np.ndarray
+
+
+class SketchedColumns(Struct):
+    """What stands beside the weights of a table, if they are those of sketched regressions."""
+
+    base: np.ndarray  # [row, column]
+    sketch: np.ndarray  # [row, column, row of S]
+    stamps: np.ndarray  # [row, column]: the turns that the sketch has, plus one; 0 before the first example
+
+
+class Sketched(Struct):
+    """How sure a policy is of its weights: the covariances of its regressions. See `lols.learners.sketch`."""
+
+    shared: SketchedColumns
+    single: SketchedColumns
+    sketches: Sketches
+
+
+def _nothing(kind: Any, **dims: int) -> Any:
+    """A record of empty arrays, of this many dimensions."""
+    kinds: dict[str, Any] = {"counts": np.int64, "places": np.int64, "stamps": np.int32}
+    kinds |= dict.fromkeys(("base", "sketch", "turns", "jumps", "moved"), np.float32)
+    return kind(**{name: np.zeros((0,) * count, kinds.get(name, np.float64)) for name, count in dims.items()})
+
+
+NO_COLUMNS: SketchedColumns = _nothing(SketchedColumns, base=2, sketch=3, stamps=2)
+NO_SKETCHES: Sketches = _nothing(
+    Sketches,
+    **{"counts": 2, "ridge": 1, "gram": 3, "inverse": 3, "shift": 2, "turns": 4, "settled": 3, "jumps": 4, "jumped": 3},
+    **{"along": 1, "gain": 1, "moved": 1, "values": 1, "vectors": 2, "beside": 1, "work": 1, "places": 1},
+)
+UNSKETCHED = Sketched(NO_COLUMNS, NO_COLUMNS, NO_SKETCHES)
+
+
 class FrozenPolicy(Struct):
     """A frozen policy: one component or several, drawn from with given probabilities, over one feature map."""
 
@@ -62,6 +120,7 @@ class FrozenPolicy(Struct):
     chances: np.ndarray  # cumulative
     code: np.ndarray  # [subset, action], empty unless the reduction is SECOC
     thresholds: int
+    sketched: Sketched = UNSKETCHED
 
 
 class PendingRollouts(Struct):

@@ -163,7 +163,7 @@ class BankDetour:
             rows, ends = np.empty(self.known, np.int64), np.zeros(1, np.int64)
             find_touched_kernel(self.compiled, lessons, self.single, bank.table, self.seen, rows, ends)
             rows = rows[: ends[0]].copy()
-            self.saved.append((rows, [array[rows] if array.size else array for array in bank.arrays()]))
+            self.saved.append((rows, [array[rows] if array.size else array for array in bank.first_order()]))
 
     def after(self, lessons: Lessons, bank: Bank) -> None:
         """Note the features that learning from lessons has added."""
@@ -203,7 +203,7 @@ class BankDetour:
     def taken_back(self, bank: Bank) -> Bank:
         """The table as it was; what has grown stays large."""
         for rows, old in self.saved:
-            for array, before in zip(bank.arrays(), old, strict=True):
+            for array, before in zip(bank.first_order(), old, strict=True):
                 if array.size:
                     array[rows] = before
         filled = int(bank.filled[0])

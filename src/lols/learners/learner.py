@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.engine.structures import FrozenPolicy, Lessons
+from lols.engine.structures import FILLED, TURNS, UNSKETCHED, FrozenPolicy, Lessons, Sketched, SketchedColumns, Sketches
 from lols.engine.table import (
     copied,
     distinct,
@@ -21,8 +21,9 @@ from lols.engine.table import (
 )
 from lols.errors import ConfigurationError, LolsError
 from lols.kernels.kernel import Kernel
-from lols.learners.reductions import average_kernel, learn_costs_kernel, learn_margins_kernel
+from lols.learners.reductions import average_kernel, learn_costs_kernel, learn_margins_kernel, learn_sketched_kernel
 from lols.learners.settings import LearnerSettings
+from lols.learners.sketch import columns_of, make_sketches, settle_kernel, settled
 from lols.learners.structures import (
     ADAGRAD,
     BAD,
@@ -32,6 +33,7 @@ from lols.learners.structures import (
     REDUCTIONS,
     RIDGE,
     ROUNDS,
+    SKETCH,
     STATES,
     UPDATES,
     Bank,
@@ -39,7 +41,11 @@ from lols.learners.structures import (
     Workspace,
 )
 
+GROWING = ("weights", "squares", "sums", "scales", "base", "sketch", "stamps")  # `Bank.arrays`
+SKETCH_PARTS = ("counts", "ridge", "gram", "inverse", "shift")
+SKETCH_TURNS = ("turns", "settled", "jumps", "jumped")
 RIDGE_BYTES = 1 << 30
+MOST_SKETCHES = 256
 FIRST_BYTES = 1 << 26
 
 
@@ -73,11 +79,11 @@ class Learner:
         if by_action and (settings.reduction == "secoc" or settings.update == "ridge"):
             raise ConfigurationError(
                 f"{settings.reduction} with {settings.update} has no form for `action_features` and candidates: use "
-                "hinge or csoaa with adagrad, nag or gd"
+                "hinge or csoaa with adagrad, nag or gd, or csoaa with sketch"
             )
         self.settings, self.actions, self.by_action = settings, actions, by_action
         actions = actions or 1
-        self.averaged = averaged and settings.update != "ridge"
+        self.averaged = averaged and settings.update not in ("ridge", "sketch")
         self.compiled = compiled
         self.code = hadamard_code(actions) if settings.reduction == "secoc" else np.zeros((0, actions), np.float32)
         self.columns = self.code.shape[0] * settings.thresholds if settings.reduction == "secoc" else actions
@@ -89,15 +95,28 @@ class Learner:
             settings.margin == "weighted",
             settings.thresholds,
             by_action,
+            settings.keep,
         )
         self.counters = np.zeros(6, np.float64)
+        self.sketches = self._sketches()
         self.shared = self._bank(self.columns)
         self.single = self._bank(1)
         self._work = _workspace(64, self.columns, actions, self.shared.inverse.shape[1])
 
+    def _sketches(self) -> Sketches:
+        """Those of sketched regressions: one for each column, or one for all if actions have their own features."""
+        settings, regressions = self.settings, 1 if self.by_action else self.columns
+        wanted = settings.update == "sketch"
+        if wanted and regressions > MOST_SKETCHES:
+            raise ConfigurationError(
+                f"sketch keeps directions for each of {regressions} actions, and {MOST_SKETCHES} is the most: use nag "
+                "or adagrad, or give actions features of their own"
+            )
+        return make_sketches(regressions if wanted else 0, settings.directions, float(settings.step))
+
     def _bank(self, columns: int) -> Bank:
         settings = self.settings
-        rows, most = _first_rows(columns), min(settings.max_features, 1 << 31)
+        rows, most = _first_rows(columns * (1 + 2 * self._directions)), min(settings.max_features, 1 << 31)
         slots, inverse = 1 << 10, np.zeros((0, 0, 0))
         if settings.bits:
             rows = 1 << settings.bits
@@ -112,15 +131,31 @@ class Learner:
             inverse = np.stack([np.eye(rows) / settings.step] * columns)
         table = fixed_table(settings.bits) if settings.bits else growing_table(slots)
         filled = np.array([rows if settings.bits else 0], np.int64)
-        return Bank(table, *self._arrays(rows, columns), inverse, filled, most)
+        weights, squares, sums, scales, base, sketch, stamps = self._arrays(rows, columns)
+        return Bank(table, weights, squares, sums, scales, base, sketch, stamps, inverse, filled, most)
 
-    def _arrays(self, rows: int, columns: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    @property
+    def _directions(self) -> int:
+        return self.settings.directions if self.recipe.update == SKETCH else 0
+
+    def _arrays(self, rows: int, columns: int) -> tuple[np.ndarray, ...]:
+        """The arrays of a bank, in the order of `Bank.arrays`."""
+
         def table(wanted: bool) -> np.ndarray:
             return np.zeros((rows, columns) if wanted else (0, columns), np.float32)
 
         adaptive = self.recipe.update in (NAG, ADAGRAD)
         scales = np.zeros(rows if self.recipe.update == NAG else 0, np.float32)
-        return table(True), table(adaptive), table(self.averaged), scales
+        sketched = rows if self.recipe.update == SKETCH else 0
+        return (
+            table(True),
+            table(adaptive),
+            table(self.averaged),
+            scales,
+            table(sketched > 0),
+            np.zeros((sketched, columns, 2 * self._directions), np.float32),
+            np.zeros((sketched, columns), np.int32),
+        )
 
     def with_room(self, bank: Bank, more: int) -> Bank:
         """A table with room for `more` new features, by doubling the arrays; fixed tables never grow."""
@@ -129,10 +164,10 @@ class Learner:
         need = min(int(bank.filled[0]) + more, bank.most)
         if need > bank.weights.shape[0]:
             rows = min(max(bank.weights.shape[0] * 2, need), bank.most)
-            weights, squares, sums, scales = grown = self._arrays(rows, bank.weights.shape[1])
+            grown, filled = self._arrays(rows, bank.weights.shape[1]), int(bank.filled[0])
             for new, old in zip(grown, bank.arrays(), strict=True):
-                new[: old.shape[0]] = old
-            bank = bank._replace(weights=weights, squares=squares, sums=sums, scales=scales)
+                new[: min(filled, old.shape[0])] = old[:filled]
+            bank = bank._replace(**dict(zip(GROWING, grown, strict=True)))
         if 2 * need > bank.table.entries.shape[0]:
             table = growing_table(1 << int(2 * need).bit_length())
             rehash_kernel(self.compiled, bank.table, table)
@@ -164,11 +199,17 @@ class Learner:
         common = (lessons, count, self.shared, self.single, self.recipe)
         if self.recipe.reduction == HINGE:
             return learn_margins_kernel, (*common, self._work, self.counters)
+        if self.recipe.update == SKETCH:
+            return learn_sketched_kernel, (*common, self.sketches, self._work, self.counters)
         return learn_costs_kernel, (*common, self.code, self._work, self.counters)
 
     def calls(self, lessons: Lessons) -> list[tuple[Kernel, tuple[Any, ...]]]:
         """The kernels of learning with arguments of the right types, to compile them ahead."""
-        average = (average_kernel, (self.shared, 1.0, self.shared.weights))
+        average: tuple[Kernel, tuple[Any, ...]] = (average_kernel, (self.shared, 1.0, self.shared.weights))
+        if self.recipe.update == SKETCH:
+            columns = self._sketched().shared
+            none = columns_of(0, self.shared.weights.shape[1], self.shared.sketch.shape[2])
+            average = (settle_kernel, (columns, self.sketches, none, self.shared.weights[:0]))
         return [self._call(lessons, 0), *self.growth(), average]
 
     def growth(self) -> list[tuple[Kernel, tuple[Any, ...]]]:
@@ -188,12 +229,19 @@ class Learner:
                 array[: int(bank.filled[0])] = 0  # unused rows stay untouched, so that they take no memory
             if bank.inverse.size:
                 bank.inverse[:] = self._bank(columns).inverse
+        self.sketches = self._sketches()
         self.counters[:] = 0.0
 
     # --- policies ---
 
     def policy(self, *, averaged: bool = False) -> FrozenPolicy:
-        """The current policy, which shares memory with the learner, or the average over rounds."""
+        """The current policy, which shares memory with the learner, or the average over rounds.
+
+        Weights of a sketch change with every example, also those of features that it does not have; the table has them
+        as of when they were last looked at. They are up to date in the average, which is the last policy.
+        """
+        if averaged and self.recipe.update == SKETCH:
+            return settled(self.policy(), compiled=self.compiled)
         shared, single = (
             (self._average(self.shared), self._average(self.single))
             if averaged and self.averaged
@@ -207,7 +255,19 @@ class Learner:
             np.ones(1),
             self.code,
             self.settings.thresholds if self.settings.reduction == "secoc" else 0,
+            self._sketched(),
         )
+
+    def _sketched(self) -> Sketched:
+        """The covariances of regressions, which share memory with the learner."""
+        if self.recipe.update != SKETCH:
+            return UNSKETCHED
+        shared, single = (SketchedColumns(bank.base, bank.sketch, bank.stamps) for bank in (self.shared, self.single))
+        return Sketched(shared, single, self.sketches)
+
+    def last(self) -> FrozenPolicy:
+        """A copy of the current policy, with all its weights up to date; how sure they are is not told."""
+        return frozen(self.policy(averaged=self.recipe.update == SKETCH))._replace(sketched=UNSKETCHED)
 
     def _average(self, bank: Bank) -> np.ndarray:
         """The mean of the weights after each round: a change in round i counts in all rounds from i on."""
@@ -239,16 +299,38 @@ class Learner:
         for name, bank in (("shared", self.shared), ("single", self.single)):
             rows = int(bank.filled[0])
             state[f"{name}.features"] = features_by_row(bank.table, rows)
-            for part in ("weights", "squares", "sums", "scales"):
+            for part in GROWING[:4] if self.recipe.update != SKETCH else GROWING:
                 state[f"{name}.{part}"] = getattr(bank, part)[:rows].copy()
             if bank.inverse.size:
                 state[f"{name}.inverse"] = bank.inverse.copy()
+        return state | self._sketch_state() if self.recipe.update == SKETCH else state
+
+    def _sketch_state(self) -> dict[str, np.ndarray]:
+        """Of sketches, what they are now, and the turns that some column has missed."""
+        sketches, state = self.sketches, {}
+        for name in SKETCH_PARTS:
+            state[f"sketch.{name}"] = getattr(sketches, name).copy()
+        at = self._missed_turns()
+        for name in SKETCH_TURNS:
+            array = getattr(sketches, name)
+            state[f"sketch.{name}"] = array[np.arange(array.shape[0])[:, np.newaxis], at % max(array.shape[1], 1)]
         return state
+
+    def _missed_turns(self) -> np.ndarray:
+        """The numbers [regression, turn] of the last turns, from the first that a column has missed on."""
+        now, most = self.sketches.counts[:, TURNS], 0
+        for bank in (self.shared, self.single):
+            stamps = bank.stamps[: int(bank.filled[0])].astype(np.int64)
+            behind = np.where(stamps > 0, (now + 1) - stamps, 0)  # of all regressions, or of the only one
+            most = max(most, int(behind.max(initial=0)))
+        return now[:, np.newaxis] - most + np.arange(most)
 
     def load(self, state: Mapping[str, np.ndarray]) -> None:
         """Restore the state of a learner with the same settings."""
         for name, columns in (("shared", self.columns), ("single", 1)):
             setattr(self, name, self._loaded(name, columns, state))
+        if self.recipe.update == SKETCH:
+            self._load_sketches(state)
         counters = _checked(state, "counters", self.counters.shape).astype(np.float64)
         if not (counters >= 0.0).all() or counters[BAD]:
             raise LolsError("'counters' has numbers below 0, NaN, or those of a training that failed")
@@ -264,15 +346,35 @@ class Learner:
             bank = self.with_room(bank, rows)
             fill(bank.table, features, compiled=self.compiled)
             bank.filled[0] = rows
-        for part in ("weights", "squares", "sums", "scales"):
+        for part in GROWING[:4] if self.recipe.update != SKETCH else GROWING:
             array = getattr(bank, part)
             shape = (rows, *array.shape[1:]) if array.shape[0] else array.shape
             array[: shape[0]] = _checked(state, f"{name}.{part}", shape)
-            if part in ("squares", "scales") and (array < 0.0).any():
+            if part in ("squares", "scales", "stamps") and (array[: shape[0]] < 0.0).any():
                 raise LolsError(f"'{name}.{part}' has negative numbers")
         if bank.inverse.size:
             bank.inverse[:] = _checked(state, f"{name}.inverse", bank.inverse.shape)
         return bank
+
+    def _load_sketches(self, state: Mapping[str, np.ndarray]) -> None:
+        self.sketches = sketches = self._sketches()
+        for name in SKETCH_PARTS:
+            array = getattr(sketches, name)
+            array[:] = _checked(state, f"sketch.{name}", array.shape)
+        counts, rows = sketches.counts, sketches.along.size
+        if (counts < 0).any() or (counts[:, FILLED] >= rows).any() or not (sketches.ridge > 0.0).all():
+            raise LolsError("'sketch.counts' or 'sketch.ridge' has numbers that do not count")
+        at = self._missed_turns()
+        if at.shape[1] > max(sketches.turns.shape[1] - 1, 0) or any(
+            (bank.stamps > counts[:, TURNS] + 1).any() for bank in (self.shared, self.single)
+        ):
+            raise LolsError("the stamps of the learner's state do not fit its turns")
+        there = at >= 0  # one of several regressions may have turned less often than another has missed turns
+        for name in SKETCH_TURNS:
+            array = getattr(sketches, name)
+            given = _checked(state, f"sketch.{name}", (*at.shape, *array.shape[2:]))
+            of = np.broadcast_to(np.arange(at.shape[0])[:, np.newaxis], at.shape)
+            array[of[there], at[there] % max(array.shape[1], 1)] = given[there]
 
     def describe(self) -> dict[str, Any]:
         """Settings as plain values, for model files."""

@@ -14,6 +14,7 @@ from lols.engine.margins import worst_violation
 from lols.engine.table import insert, lookup
 from lols.kernels.dual import dual
 from lols.kernels.kernel import Kernel
+from lols.learners.sketch import regress_sketched
 from lols.learners.structures import (
     BAD,
     CSOAA,
@@ -244,6 +245,30 @@ def learn_costs(lessons, count, shared, single, recipe, code, work, counters):
             regress_rows(own_part(learning, slots, slot), recipe, work, counters)
 
 
+def learn_sketched(lessons, count, shared, single, recipe, sketches, work, counters):
+    """CSOAA by sketched regression: one action after the other."""
+    learning, slots = LearnerView(shared, single, recipe, None, work, counters), lessons.slots
+    for b in range(count):
+        counters[ROUNDS] += 1.0
+        for slot in range(lessons.first[b], lessons.first[b] + lessons.filled[b]):
+            weight = slots.weight[slot]
+            if weight <= 0.0 or counters[BAD] != 0.0:
+                continue
+            counters[STATES] += 1.0
+            own = own_part(learning, slots, slot)
+            find_rows(own.bank, slots.ids, own.first, own.last, own.rows, counters)
+            part = FeaturePart(single, work.action_rows, slots.action_values, 0, 0)
+            for a in range(slots.costs.shape[1]):
+                if not np.isfinite(slots.costs[slot, a]):
+                    continue
+                if recipe.by_action:
+                    part = action_part(learning, slots, slot, a)
+                    find_rows(part.bank, slots.action_ids, part.first, part.last, part.rows, counters)
+                j = 0 if recipe.by_action else a
+                if not regress_sketched(own, a, part, sketches, j, recipe, slots.costs[slot, a], weight):
+                    counters[BAD] = counters[ROUNDS]
+
+
 def average(bank, rounds, means):
     """The mean of the weights after each round: line 16 of Algorithm 1."""
     for row in range(bank.filled[0]):
@@ -255,3 +280,4 @@ def average(bank, rounds, means):
 average_kernel = Kernel(average)
 learn_margins_kernel = Kernel(learn_margins)
 learn_costs_kernel = Kernel(learn_costs)
+learn_sketched_kernel = Kernel(learn_sketched)

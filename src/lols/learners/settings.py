@@ -24,6 +24,7 @@ DEFAULT_RATES = {
     ("secoc", "gd"): 0.05,
     ("secoc", "perceptron"): 1.0,
     ("csoaa", "ridge"): 1.0,
+    ("csoaa", "sketch"): 1.0,
     ("secoc", "ridge"): 1.0,
 }
 
@@ -39,14 +40,23 @@ class LearnerSettings:
     reduction
         `"hinge"`, `"csoaa"` (the paper's) or `"secoc"`.
     update
-        `"adagrad"`, `"nag"` (normalized adaptive invariant: the paper's), `"gd"`, `"ridge"` or `"perceptron"`.
+        `"adagrad"`, `"nag"` (normalized adaptive invariant: the paper's), `"gd"`, `"ridge"`, `"sketch"` or
+        `"perceptron"`. Ridge regression keeps a matrix of all features; `"sketch"` is ridge regression that keeps a few
+        directions of it beside each weight. It takes more time and memory than a gradient, and learns much more from
+        few examples; it has no average, as it needs none.
     rate
-        Step size; the default depends on reduction and update. For ridge, the regularisation.
+        Step size; the default depends on reduction and update. For ridge and sketch, the regularisation.
     margin
         Margin of the hinge: `"unit"`; `"cost"`, as wide as the difference in cost; or `"weighted"`, a unit margin with
         updates weighted by that difference. A unit margin depends on how often an action is worse, not on by how much:
         it tolerates noisy costs better, but need not find the action that is best in expectation. `"auto"` looks at the
         costs of the first examples: `"unit"` if they count mistakes, as those of labels do; else `"cost"`.
+    directions
+        How many directions a sketch keeps of each regression: of each action, or of all together if actions have their
+        own features. A weight takes two numbers for each.
+    decay
+        For a sketch: the share of what is known that each example makes forgotten, so that weights follow a world that
+        changes. 0.001 remembers about a thousand examples; 0 forgets nothing.
     bits
         None for a table that grows with the features seen, or the base-2 logarithm of a fixed number of rows.
     max_features
@@ -67,7 +77,7 @@ class LearnerSettings:
     >>> LearnerSettings("csoaa", "perceptron")
     Traceback (most recent call last):
         ...
-    lols.errors.ConfigurationError: csoaa cannot use perceptron: choose one of adagrad, gd, nag, ridge
+    lols.errors.ConfigurationError: csoaa cannot use perceptron: choose one of adagrad, gd, nag, ridge, sketch
 
     """
 
@@ -75,6 +85,8 @@ class LearnerSettings:
     update: str = "adagrad"
     rate: float | None = None
     margin: str = "unit"
+    directions: int = 20
+    decay: float = 0.0
     bits: int | None = None
     max_features: int = 1 << 26
     thresholds: int = 4
@@ -89,7 +101,7 @@ class LearnerSettings:
         ):
             if not isinstance(value, str) or value not in names:
                 raise ConfigurationError(f"unknown {what} '{short(value)}': choose one of {', '.join(sorted(names))}")
-        for name in ("rate", "bits", "slack", "scale", "max_features", "thresholds"):
+        for name in ("rate", "bits", "slack", "scale", "max_features", "thresholds", "directions", "decay"):
             check_number(name, getattr(self, name))
         if (self.reduction, self.update) not in DEFAULT_RATES:
             able = sorted(u for r, u in DEFAULT_RATES if r == self.reduction)
@@ -102,6 +114,10 @@ class LearnerSettings:
             raise ConfigurationError(f"slack is {self.slack}; it must be a number from 0 on, for the hinge only")
         if self.scale is not None and not 0 < self.scale < math.inf:
             raise ConfigurationError(f"scale is {self.scale}; it must be positive")
+        if not 1 <= self.directions <= 256:
+            raise ConfigurationError(f"directions is {self.directions}; it must be between 1 and 256")
+        if not 0 <= self.decay < 1:
+            raise ConfigurationError(f"decay is {self.decay}; it is a share, from 0 on and below 1")
         if self.max_features < 1 or self.thresholds < 1:
             raise ConfigurationError("max_features and thresholds must be at least 1")
         self._check_effects()
@@ -114,6 +130,8 @@ class LearnerSettings:
             ("margin", hinge, f"{self.reduction} has no margin, only the hinge has"),
             ("margin", not perceptron or self.margin == "weighted", "the margin of a perceptron is 0"),
             ("thresholds", self.reduction == "secoc", f"{self.reduction} has none, only secoc has"),
+            ("directions", self.update == "sketch", f"{self.update} keeps none, only sketch does"),
+            ("decay", self.update == "sketch", f"{self.update} forgets nothing, only sketch can"),
             ("max_features", self.bits is None, "bits gives the number of rows"),
         ):
             if not fits and getattr(self, name) != type(self).__dataclass_fields__[name].default:
@@ -158,6 +176,11 @@ class LearnerSettings:
     def only_order(self) -> bool:
         """Whether learning depends only on which actions are cheapest, not by how much."""
         return self.reduction == "hinge" and self.margin == "unit"
+
+    @property
+    def keep(self) -> float:
+        """What a turn of a sketch keeps of what is known: it comes after as many examples as there are directions."""
+        return (1.0 - self.decay) ** self.directions
 
     @property
     def step(self) -> float:

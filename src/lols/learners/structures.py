@@ -12,8 +12,9 @@ from lols.kernels.layout import Struct
 CSOAA, HINGE, SECOC = 0, 1, 2
 REDUCTIONS = {"csoaa": CSOAA, "hinge": HINGE, "secoc": SECOC}
 
-NAG, ADAGRAD, GD, RIDGE, PERCEPTRON = 0, 1, 2, 3, 4
-UPDATES = {"nag": NAG, "adagrad": ADAGRAD, "gd": GD, "ridge": RIDGE, "perceptron": PERCEPTRON}
+NAG, ADAGRAD, GD, RIDGE, PERCEPTRON, SKETCH = range(6)
+UPDATES = {"nag": NAG, "adagrad": ADAGRAD, "gd": GD, "ridge": RIDGE, "perceptron": PERCEPTRON, "sketch": SKETCH}
+SECOND_ORDER = ("ridge", "sketch")  # they keep more than policies have, and than can be averaged
 
 # Positions in the counters of a learner.
 ROUNDS, WEIGHT, NORM, STATES, DROPPED, BAD = 0, 1, 2, 3, 4, 5
@@ -27,12 +28,19 @@ class Bank(Struct):
     squares: np.ndarray  # sums of squared gradients
     sums: np.ndarray  # round-weighted sums of changes, for the averaged policy
     scales: np.ndarray  # largest absolute value of each feature
+    base: np.ndarray  # this and the next two are of sketched regression: see `lols.engine.structures.SketchedColumns`
+    sketch: np.ndarray
+    stamps: np.ndarray
     inverse: np.ndarray  # [column, row, row]: ridge's inverse covariance
     filled: np.ndarray  # rows in use
     most: int
 
     def arrays(self) -> tuple[np.ndarray, ...]:
         """The arrays that grow with the rows."""
+        return (*self.first_order(), self.base, self.sketch, self.stamps)
+
+    def first_order(self) -> tuple[np.ndarray, ...]:
+        """Those of them that workers send each other."""
         return self.weights, self.squares, self.sums, self.scales
 
 
@@ -46,6 +54,7 @@ class KernelSettings(Struct):
     weighted: bool  # updates are weighted by the difference in cost
     thresholds: int
     by_action: bool  # actions have their own features
+    keep: float = 1.0  # the share of what is known that a turn of a sketch keeps
 
 
 class LearnerView(NamedTuple):

@@ -18,6 +18,7 @@ from lols.engine.table import copied
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
+from lols.learners.structures import SECOND_ORDER
 from lols.policies.in_lock_step import LinearPolicy
 from lols.policies.mixture import PolicyMixture
 from lols.policies.policy import Given, Policy, Terms
@@ -165,8 +166,9 @@ class Linear(Given, Policy):
         self._learner = learner
 
     def check_mixable(self) -> None:
-        if self.settings.update == "ridge":
-            raise ConfigurationError("ridge learners cannot be averaged: choose adagrad or nag, or sync='exact'")
+        update = self.settings.update
+        if update in SECOND_ORDER:
+            raise ConfigurationError(f"{update} learners cannot be averaged: choose adagrad or nag, or sync='exact'")
 
     @property
     def _own_learner(self) -> Learner:
@@ -209,10 +211,10 @@ class Linear(Given, Policy):
         if self._returned == "average" and learner.averaged:
             policy = learner.policy(averaged=True)  # has its own copy of the weights
             return policy._replace(shared=copied(policy.shared), single=copied(policy.single))
-        return frozen(learner.policy())
+        return learner.last()
 
     def keep(self) -> None:
-        self._kept = frozen(self._own_learner.policy())
+        self._kept = self._own_learner.last()
 
     def onward(self) -> Policy:
         raise ConfigurationError("a linear policy learns on from its learner's state: see lols.train(..., start=model)")
@@ -241,7 +243,7 @@ class Linear(Given, Policy):
             self._mixture.load(tensors, learner)
         if "snapshot.stack" in tensors:
             # Rows are only ever added, so the rows of the snapshot are the first rows of the learner.
-            policy = frozen(learner.policy())
+            policy = learner.last()
             stack, single = np.zeros_like(policy.stack), np.zeros_like(policy.single_stack)
             old, old_single = tensors["snapshot.stack"], tensors["snapshot.single"]
             if old.ndim != 3 or old.shape[::2] != stack.shape[::2] or old_single.ndim != 2 or len(old_single) != 1:

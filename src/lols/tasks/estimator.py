@@ -134,7 +134,7 @@ class Estimator(BaseEstimator):
     )
     update: str | None = option(
         default=None,
-        help="The online update: adagrad, nag, gd, ridge or perceptron; by default nag for csoaa, else adagrad.",
+        help="The update: adagrad, nag, gd, ridge, sketch or perceptron; by default nag for csoaa, else adagrad.",
         panel=LEARNING,
     )
     rate: float | None = option(

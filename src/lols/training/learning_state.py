@@ -20,7 +20,7 @@ from lols.io.room import Room
 from lols.io.sparse import pack, unpack
 from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
-from lols.learners.structures import ROUNDS
+from lols.learners.structures import ROUNDS, SECOND_ORDER, SKETCH
 from lols.policies.own import as_policy
 from lols.training.adaptive import AdaptiveBeta
 from lols.training.recipe import Recipe
@@ -52,6 +52,12 @@ def state_of_policy(policy: FrozenPolicy, learner: Learner) -> dict[str, np.ndar
         state[f"{name}.scales"] = np.zeros(count if bank.scales.shape[0] else 0, np.float32)
         if bank.inverse.size:
             state[f"{name}.inverse"] = bank.inverse
+        if learner.recipe.update == SKETCH:
+            state[f"{name}.base"] = weights
+            state[f"{name}.sketch"] = np.zeros((*weights.shape, bank.sketch.shape[2]), np.float32)
+            state[f"{name}.stamps"] = np.zeros(weights.shape, np.int32)
+    if learner.recipe.update == SKETCH:
+        state |= {part: array for part, array in learner.state().items() if part.startswith("sketch.")}
     return state
 
 
@@ -61,8 +67,8 @@ def widened(state: Mapping[str, np.ndarray], learner: Learner, places: np.ndarra
     A new action costs what the others cost on average. The weights of the hinge add up to 0, so there that is 0.
     """
     settings = learner.settings
-    if settings.reduction == "secoc" or settings.update == "ridge":
-        what = "secoc" if settings.reduction == "secoc" else "ridge"
+    if settings.reduction == "secoc" or settings.update in SECOND_ORDER:
+        what = "secoc" if settings.reduction == "secoc" else settings.update
         raise ConfigurationError(
             f"{what} cannot learn new labels or actions later on: train anew, or use hinge or csoaa"
         )
@@ -82,7 +88,7 @@ def widened(state: Mapping[str, np.ndarray], learner: Learner, places: np.ndarra
 
 PREFIX = "learning."
 PARTS = ("weights", "squares", "sums")
-SAME = ("reduction", "update", "bits", "thresholds")  # settings without which a state makes no sense
+SAME = ("reduction", "update", "bits", "thresholds", "directions")  # settings without which a state makes no sense
 
 
 @dataclass
@@ -145,8 +151,10 @@ class LearningState:
                 kept, packed = pack(array[np.newaxis], np.arange(array.shape[0]))
                 tensors[f"{PREFIX}{name}.{part}.rows"] = kept.astype(np.int64)
                 tensors |= {f"{PREFIX}{name}.{part}.{each}": packed[each] for each in packed}
-            if f"{name}.inverse" in state:
-                tensors[f"{PREFIX}{name}.inverse"] = state[f"{name}.inverse"]
+            for part in ("inverse", "base", "sketch", "stamps"):
+                if f"{name}.{part}" in state:
+                    tensors[f"{PREFIX}{name}.{part}"] = state[f"{name}.{part}"]
+        tensors |= {f"{PREFIX}{part}": array for part, array in state.items() if part.startswith("sketch.")}
         header = {
             "settings": asdict(learner.settings),
             "averaged": learner.averaged,
@@ -236,8 +244,11 @@ class StoredState:
                 if rows.dtype != np.int64 or rows.ndim != 1 or own["counts"].shape != (1, rows.size):
                     raise ValueError(f"the rows of '{name}.{part}' do not fit")
                 state[f"{name}.{part}"] = unpack(own, columns, room, (rows, used))[0]
-            if f"{PREFIX}{name}.inverse" in tensors:
-                state[f"{name}.inverse"] = tensors[f"{PREFIX}{name}.inverse"]
+            for part in ("inverse", "base", "sketch", "stamps"):
+                if f"{PREFIX}{name}.{part}" in tensors:
+                    state[f"{name}.{part}"] = tensors[f"{PREFIX}{name}.{part}"]
+        sketched = f"{PREFIX}sketch."
+        state |= {part.removeprefix(PREFIX): array for part, array in tensors.items() if part.startswith(sketched)}
         if places is not None and places.size < learner.columns:
             room.take(12 * learner.columns * int(state["shared.weights"].shape[0]))
             state = widened(state, learner, places)

@@ -13,6 +13,7 @@ from lols.engines import Workers
 from lols.engines.searcher import BatchSearcher
 from lols.kernels.ahead import compile_ahead
 from lols.kernels.kernel import DISABLED
+from lols.learners.structures import SECOND_ORDER
 from lols.training.learning import Learning
 from lols.training.plans import check_scale
 from lols.training.sources import Arriving, DataSource
@@ -110,7 +111,7 @@ class Searcher:
         """Let workers search from now on."""
         self.workers, recipe = workers, self.learning.recipe
         if self.driver is not None:
-            whole = recipe.settings.update == "ridge"
+            whole = recipe.settings.update in SECOND_ORDER
             self._by = BatchSearcher(workers, self.driver, self.learning.policy.sent, whole=whole)
 
     def search(self, at: np.ndarray, rounds: np.ndarray) -> Batch:

@@ -161,16 +161,16 @@ class _Deliveries:
 
     def __init__(self, delay: int, lost: float, seed: int):
         self.delay, self.lost, self.key = delay, lost, mix(seed, LATE)
-        self.waiting: list[tuple[int, int, int, float]] = []
+        self.waiting: list[tuple[int, int, str, float]] = []
 
-    def send(self, n: int, number: int, loss: float) -> None:
+    def send(self, n: int, id: str, loss: float) -> None:
         """Schedule the loss of round n."""
         key = mix(self.key, n)
         if unit(mix(key, LOST)) >= self.lost:
             due = n + self.delay + int(unit(mix(key, LATE)) * (self.delay + 1))
-            heapq.heappush(self.waiting, (due, mix(key, ORDER), number, loss))
+            heapq.heappush(self.waiting, (due, mix(key, ORDER), id, loss))
 
-    def due(self, n: int) -> Iterator[tuple[int, float]]:
+    def due(self, n: int) -> Iterator[tuple[str, float]]:
         """The losses that arrive by the end of round n."""
         while self.waiting and self.waiting[0][0] <= n:
             yield heapq.heappop(self.waiting)[2:]

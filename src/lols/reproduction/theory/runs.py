@@ -20,6 +20,7 @@ from lols.bandit.bandit import StructuredBandit
 from lols.bandit.entries import Decision
 from lols.bandit.exploring import theory_epsilon
 from lols.bandit.log import MemoryLog
+from lols.bandit.retrace import Retracer
 from lols.contract.examples import Examples
 from lols.contract.features import emit
 from lols.contract.space import Example, Sizes
@@ -154,6 +155,7 @@ def run_algorithm2(
         Layers, Layers.teacher, epsilon=epsilon, beta=beta, learner=learner, log=log,
         seed=seed, compiled=compiled,
     )  # fmt: skip
+    retracer = Retracer(bandit.space, compiled=compiled)
     chance = np.random.default_rng((seed, rounds))
     starts, luck = chance.integers(space.start.size, size=rounds), chance.random(rounds)
     objects = [{"shown": example["shown"]} for example in start_examples(space)]
@@ -166,7 +168,8 @@ def run_algorithm2(
         if shown.explored:
             decision = next(log.replay())
             assert isinstance(decision, Decision)
-            codes.append(_changed(codes[-1], int(decision.ids[0]), bandit.policy(), rows, states))
+            feature = int(retracer(decision).slot_features(0)[0])
+            codes.append(_changed(codes[-1], feature, bandit.policy().final, rows, states))
             lived.append(0)
     return Lives(np.array(codes, np.int64), np.array(lived, np.int64), epsilon)
 
