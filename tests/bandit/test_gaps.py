@@ -11,7 +11,7 @@ import pytest
 import lols
 from lols.bandit import BanditPolicy, Decider, MemoryLog, StructuredBandit
 from lols.bandit.entries import Decision
-from lols.bandit.pace import ALLOWED, ROUNDS, START, Pace
+from lols.bandit.pace import ALLOWED, ROUNDS, START, SafePace
 from lols.bandit.retrace import Retracer
 from lols.contract.features import emit, feature
 from lols.engine.structures import FILLED
@@ -182,7 +182,7 @@ def test_all_steps_learn_from_losses_of_their_own_or_from_that_of_the_whole() ->
 
 
 def test_a_policy_that_is_worse_than_the_rules_gets_few_steps_and_one_that_is_better_all() -> None:
-    worse, better, unknown = Pace(), Pace(), Pace()
+    worse, better, unknown = SafePace(), SafePace(), SafePace()
     draw = np.random.default_rng(1)
     for pace, cost in ((worse, 0.6), (better, 0.2)):
         for _ in range(3000):
@@ -193,7 +193,7 @@ def test_a_policy_that_is_worse_than_the_rules_gets_few_steps_and_one_that_is_be
     assert lost < 6 * ALLOWED * 0.3 * 3000 and ROUNDS < 3000
     unknown.saw(1.0, by_reference=False, steps=4)
     assert unknown.steps == START  # the loss of the reference is not known
-    again = Pace()
+    again = SafePace()
     again.load(worse.state())
     assert again.state() == worse.state()
 

@@ -36,7 +36,8 @@ def serve(ranker: Ranker, rounds: int, seed: int = 1, fewest: int = 0) -> list[f
         context, candidates = visit(rng, fewest)
         shown = ranker.rank(context, candidates, f"visit {seed}.{k}", excluded=[c["id"] for c in candidates[6:]])
         by_id = {candidate["id"]: candidate for candidate in candidates}
-        assert len(shown.output) == len(set(shown.output)) == min(2, len(candidates), 6) == len(shown.chances)
+        assert len(shown.output) == len(set(shown.output)) == min(2, len(candidates), 6)
+        assert len(shown.chances) in (0, len(shown.output))
         assert not {candidate["id"] for candidate in candidates[6:]} & set(shown.output)
         losses = [1.0 - liked(context, by_id[name]) for name in shown.output]
         if losses:
@@ -46,10 +47,10 @@ def serve(ranker: Ranker, rounds: int, seed: int = 1, fewest: int = 0) -> list[f
 
 
 def test_it_learns_what_readers_like_from_any_number_of_candidates(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"epsilon": 0.8, "exploration": "uniform", "seed": 2, "compiled": False}
+    options: dict[str, Any] = {"seed": 2, "compiled": False}
     path = tmp_path / "shown.log"
     with Ranker(2, log=path, **options) as ranker:
-        serve(ranker, 400)
+        serve(ranker, 300)
         policy, rng, right = ranker.policy(), random.Random(7), []
         decider = Decider(ranker.bandit.space, ranker.bandit.reference, compiled=False)
         for _ in range(100):
@@ -59,8 +60,8 @@ def test_it_learns_what_readers_like_from_any_number_of_candidates(tmp_path: Pat
         assert np.mean(right) > 0.8
         assert [each.same for each in ranker.bandit.audit()] == [True]
         for evaluate in (evaluate_policy, deviations):
-            found = evaluate(ranker.bandit.log, policy, since=300, compiled=False)
-            assert found.difference.value < 0
+            found = evaluate(ranker.bandit.log, policy, since=200, compiled=False)
+            assert found.dr.low < found.logged.value and found.rounds > 50
         policy.save(tmp_path / "policy.safetensors")
         request = {"context": context, "candidates": candidates}
         elsewhere, _ = decider.decide(request, BanditPolicy.load(tmp_path / "policy.safetensors"), "a visit")
@@ -70,8 +71,9 @@ def test_it_learns_what_readers_like_from_any_number_of_candidates(tmp_path: Pat
         assert again.policy().digest() == digest
 
 
+@pytest.mark.slow
 def test_compiled_or_not() -> None:
-    rankers = [Ranker(2, epsilon=0.7, seed=3, compiled=compiled) for compiled in (True, False)]
+    rankers = [Ranker(2, seed=3, compiled=compiled) for compiled in (True, False)]
     assert serve(rankers[0], 40) == serve(rankers[1], 40)
     assert rankers[0].report() == rankers[1].report()
 
@@ -90,7 +92,7 @@ def test_an_empty_catalogue_is_answered_by_nothing(tmp_path: Path) -> None:
 
 
 def test_candidates_in_their_order_are_the_rules() -> None:
-    ranker = Ranker(2, epsilon=0.0, compiled=False)
+    ranker = Ranker(2, pace="safe", seed=1, compiled=False)
     assert ranker.rank({}, {"b": {"x": 1}, "a": {"x": 2}, "c": {"x": 3}}, excluded=["b"]).output == ["a", "c"]
     assert ranker.rank({"hour": 7}, [{"x": "a"}, {"x": "b"}, {"x": "c"}]).output == [0, 1]
 

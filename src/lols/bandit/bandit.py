@@ -21,7 +21,7 @@ from lols.bandit.exploring import epsilon_schedule
 from lols.bandit.guard import Guard
 from lols.bandit.knowledge import Knowledge, from_bytes, to_bytes
 from lols.bandit.log import MemoryLog, SqliteLog
-from lols.bandit.pace import Pace
+from lols.bandit.pace import SafePace
 from lols.bandit.policy import BanditPolicy
 from lols.bandit.retrace import Retracer
 from lols.bandit.schema import changeable, fixed, schema_of
@@ -248,7 +248,7 @@ class StructuredBandit:
         """Start with nothing learned."""
         if self.guard is not None:  # a new one, because another bandit may use the same object
             self.guard = Guard(self.guard.confidence, self.guard.memory)
-        self._pace = Pace()
+        self._pace = SafePace()
         self._student = BanditStudent(self.settings, self.space, compiled=self.compiled)
         # Decisions whose loss is awaited, with the losses of their steps so far.
         self._pending: dict[int, dict[int, float] | None] = {}

@@ -11,7 +11,7 @@ COMPARED = 0.05  # the share of rounds of the reference alone while it is not cl
 ALLOWED, ROUNDS = 0.01, 1000  # the share of the reference's loss that may be lost to it, and of how many rounds at once
 
 
-class Pace:
+class SafePace:
     """In how many steps of a structure the learned policy acts, on average; in the others it is the reference.
 
     The policy begins with a tenth of a step. It gets more steps with every loss, as long as the rounds in which it
@@ -19,7 +19,7 @@ class Pace:
     `ROUNDS`. If they did, and chance does not explain it, it gets fewer. The loss of the reference is that of the
     rounds in which it alone acted, which chance decides.
 
-    >>> pace = Pace()
+    >>> pace = SafePace()
     >>> for _ in range(40): pace.saw(0.5, by_reference=True, steps=3)
     >>> pace.steps
     3.0

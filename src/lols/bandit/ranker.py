@@ -54,7 +54,7 @@ class Ranker:
             if name in options:
                 raise ConfigurationError(f"{name} is no option of a Ranker: use StructuredBandit for one of your own")
         space = ranking_space(slots, most_features)
-        self.bandit = StructuredBandit(space, RULES, **{"randomise": "steps", **options})
+        self.bandit = StructuredBandit(space, RULES, **options)
 
     def rank(
         self,

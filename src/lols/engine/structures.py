@@ -78,7 +78,7 @@ class Sketches(Struct):
     places: np.ndarray
 
 
-class Columns(Struct):
+class SketchedColumns(Struct):
     """What stands beside the weights of a table, if they are those of sketched regressions."""
 
     base: np.ndarray  # [row, column]
@@ -89,8 +89,8 @@ class Columns(Struct):
 class Sketched(Struct):
     """How sure a policy is of its weights: the covariances of its regressions. See `lols.learners.sketch`."""
 
-    shared: Columns
-    single: Columns
+    shared: SketchedColumns
+    single: SketchedColumns
     sketches: Sketches
 
 
@@ -101,7 +101,7 @@ def _nothing(kind: Any, **dims: int) -> Any:
     return kind(**{name: np.zeros((0,) * count, kinds.get(name, np.float64)) for name, count in dims.items()})
 
 
-NO_COLUMNS: Columns = _nothing(Columns, base=2, sketch=3, stamps=2)
+NO_COLUMNS: SketchedColumns = _nothing(SketchedColumns, base=2, sketch=3, stamps=2)
 NO_SKETCHES: Sketches = _nothing(
     Sketches,
     **{"counts": 2, "ridge": 1, "gram": 3, "inverse": 3, "shift": 2, "turns": 4, "settled": 3, "jumps": 4, "jumped": 3},

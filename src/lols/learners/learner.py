@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.engine.structures import FILLED, TURNS, UNSKETCHED, Columns, FrozenPolicy, Lessons, Sketched, Sketches
+from lols.engine.structures import FILLED, TURNS, UNSKETCHED, FrozenPolicy, Lessons, Sketched, SketchedColumns, Sketches
 from lols.engine.table import (
     copied,
     distinct,
@@ -262,7 +262,7 @@ class Learner:
         """The covariances of regressions, which share memory with the learner."""
         if self.recipe.update != SKETCH:
             return UNSKETCHED
-        shared, single = (Columns(bank.base, bank.sketch, bank.stamps) for bank in (self.shared, self.single))
+        shared, single = (SketchedColumns(bank.base, bank.sketch, bank.stamps) for bank in (self.shared, self.single))
         return Sketched(shared, single, self.sketches)
 
     def last(self) -> FrozenPolicy:

@@ -26,9 +26,9 @@ from lols.engine.structures import (
     COUNTS,
     FILLED,
     TURNS,
-    Columns,
     FrozenPolicy,
     Sketched,
+    SketchedColumns,
     Sketches,
 )
 from lols.engine.table import is_fixed
@@ -353,11 +353,11 @@ def settle(columns, sketches, to, weights):
 settle_kernel = Kernel(settle)
 
 
-def columns_of(rows: int, columns: int, width: int, stamp: int = 0) -> Columns:
+def columns_of(rows: int, columns: int, width: int, stamp: int = 0) -> SketchedColumns:
     """New columns of S for weights."""
     shape = rows, columns
     sketch = np.zeros((*shape, width), np.float32)
-    return Columns(np.zeros(shape, np.float32), sketch, np.full(shape, stamp, np.int32))
+    return SketchedColumns(np.zeros(shape, np.float32), sketch, np.full(shape, stamp, np.int32))
 
 
 def settled(policy: FrozenPolicy, *, compiled: bool = True) -> FrozenPolicy:

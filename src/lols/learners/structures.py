@@ -28,7 +28,7 @@ class Bank(Struct):
     squares: np.ndarray  # sums of squared gradients
     sums: np.ndarray  # round-weighted sums of changes, for the averaged policy
     scales: np.ndarray  # largest absolute value of each feature
-    base: np.ndarray  # this and the next two are of sketched regression: see `lols.engine.structures.Columns`
+    base: np.ndarray  # this and the next two are of sketched regression: see `lols.engine.structures.SketchedColumns`
     sketch: np.ndarray
     stamps: np.ndarray
     inverse: np.ndarray  # [column, row, row]: ridge's inverse covariance
