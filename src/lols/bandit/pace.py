@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-START, LEAST, GROWTH = 0.1, 0.01, 1.15  # steps
+START, LEAST, GROWTH = 0.1, 0.01, 1.5  # steps
 COMPARED = 0.05  # the share of rounds of the reference alone while it is not clear that the policy is better
 ALLOWED, ROUNDS = 0.01, 1000  # the share of the reference's loss that may be lost to it, and of how many rounds at once
 
