@@ -22,12 +22,16 @@ class Neural(Given, Own):
         For `lols.train`, a module that a `lols.torch.TorchPolicy` can have. For `lols.Tagger` and `lols.Parser`, a
         class or a function that makes one: it is called with the keyword arguments of `lols.torch.sentences.TagNetwork`
         or `ArcNetwork`, which are the networks without it.
-    width, layers, dropout
-        Of the encoder of sentences: its width in each direction, its layers, and the share of units that are left out
-        in learning.
-    vectors, encoder
-        A file of word vectors, and a folder with an encoder of Hugging Face, which the network of a tagger or a parser
-        reads sentences with.
+    width
+        The width of the encoder of sentences, in each direction.
+    layers
+        Its layers.
+    dropout
+        The share of its units that are left out in learning.
+    vectors
+        A file of word vectors that the network of a tagger or a parser reads sentences with.
+    encoder
+        A folder with an encoder of Hugging Face, likewise.
     device
         Where it computes: `"cpu"`, `"cuda"`, or `"auto"` for a GPU if there is one.
     precision

@@ -29,7 +29,30 @@ DROPPED = 0.1  # the share of words that are unknown in learning, so that there 
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkSizes:
-    """How large a network on sentences is: the numbers of distinct words, characters and given tags, and its layers."""
+    """How large a network on sentences is: the numbers of distinct words, characters and given tags, and its layers.
+
+    Parameters
+    ----------
+    words
+        Distinct words, with two numbers for nothing and for what is unknown.
+    characters
+        Distinct characters, likewise.
+    given
+        For each further column, its distinct values, likewise.
+    longest
+        The most characters of a word that are looked at.
+    width
+        The width of the LSTM, in each direction.
+    layers
+        Its layers.
+    dropout
+        The share of units that are left out in learning.
+    vectors
+        How many vectors were learned elsewhere, and their length.
+    encoder
+        The description of a pretrained encoder.
+
+    """
 
     words: int
     characters: int
@@ -69,8 +92,15 @@ class EncodedSentences(NamedTuple):
 class WordEncoder(nn.Module):
     """Embeddings of words, a convolution over their characters, embeddings of given tags, and a BiLSTM over it all.
 
-    There can be vectors that were learned elsewhere, which stay as they are, and a pretrained encoder, whose weights
-    are in `folder` when learning begins.
+    There can be vectors that were learned elsewhere, which stay as they are, and a pretrained encoder.
+
+    Parameters
+    ----------
+    sizes
+        The sizes of the encoder.
+    folder
+        Where the weights of a pretrained encoder are when learning begins.
+
     """
 
     def __init__(self, sizes: NetworkSizes, folder: str | None = None):
@@ -152,8 +182,10 @@ class ArcNetwork(nn.Module):
     ----------
     sizes
         The sizes of the encoder.
-    actions, labels
-        How many there are; no labels are learned if there are fewer than two.
+    actions
+        How many actions there are.
+    labels
+        How many labels of arcs there are; none are learned if there are fewer than two.
     places
         How many places of a state are looked at.
     positions
