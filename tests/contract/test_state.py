@@ -103,10 +103,7 @@ def test_mistakes_in_states(make: Any, says: str) -> None:
     assert says in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_what_needs_one_number_of_actions_says_so() -> None:
-    with pytest.raises(ConfigurationError, match=r"Sizes\.actions depends on x"):
-        lols.StructuredBandit(Shop)
-
+def test_with_any_number_of_actions_all_features_are_of_actions() -> None:
     class Both(Shop):
         sizes = lols.Sizes(state=4, steps=3, actions=lambda x: x.jobs, features=2, action_features=4)
 
