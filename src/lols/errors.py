@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import warnings
+from pathlib import Path
+
+LIBRARY = str(Path(__file__).parent) + os.sep
+
 MOST = 80  # characters of a text in a message
 LONGEST = 4000  # characters of a message
 OF_FILE = 1200  # the same where what it repeats may be anything that a file holds
@@ -106,3 +113,11 @@ class ModelFileError(LolsError):
 
     def __init__(self, message: object = ""):
         super().__init__(_without_middle(" ".join(str(message).splitlines()), OF_FILE))
+
+
+def warn(note: str, kind: type[Warning] = UserWarning) -> None:
+    """Warn at the line that called this library, however deep inside it this is."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(LIBRARY):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(note, kind, stacklevel=level)

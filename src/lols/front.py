@@ -10,8 +10,7 @@ from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space
 from lols.contract.threads import Threads
-from lols.contract.user_frames import warn
-from lols.errors import ConfigurationError
+from lols.errors import ConfigurationError, warn
 from lols.io.model_file import read_tensors
 from lols.programs.program import Program
 
@@ -181,7 +180,8 @@ def train(
         if before is not None and not before.has_weights:
             if policy is not None:
                 raise ConfigurationError("start has no effect: policy is given, and learns on by itself; leave out one")
-            options["policy"], start = before.onward(), None
+            onward = before.onward()
+            options["policy"], options["batch_size"], start = onward, batch_size or onward.together, None
         trainer = Trainer(space, reference, **options)
     examples = trainer.encoded(data)
     others = None if held_out is None else check_held_out(trainer.encoded(held_out, labelled=False))

@@ -66,7 +66,7 @@ class BanditPolicy:
     >>> decider = Decider(bandit.space, bandit.reference, compiled=False)
     >>> shown, decision = decider.decide({"words": [4, 5]}, policy, "request-17")
     >>> shown.id, shown.output
-    ('request-17', [2, 0])
+    ('request-17', [0, 0])
 
     """
 

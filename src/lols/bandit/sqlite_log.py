@@ -7,7 +7,6 @@ import os
 import sqlite3
 import threading
 import time
-import warnings
 import weakref
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -30,7 +29,7 @@ from lols.bandit.entries import (
 )
 from lols.bandit.sqlite_file import RESTORE, compare, explained, identity_text, opened, parsed, transaction
 from lols.bandit.sqlite_first_format import FORMAT as FIRST
-from lols.errors import ConfigurationError, LolsError, ModelFileError
+from lols.errors import ConfigurationError, LolsError, ModelFileError, warn
 
 Durability = Literal["process", "power"]
 
@@ -42,7 +41,6 @@ _ADD_OUTCOME = "INSERT INTO outcomes (place, id, step, loss, time, checksum) VAL
 _ADD_REPEATED = "INSERT INTO repeated (id, step, loss) VALUES (?, ?, ?)"
 _ADD_EVENT = "INSERT INTO events (place, kind, value, time) VALUES (?, ?, ?, ?)"
 _ADD_SNAPSHOT = "INSERT INTO snapshots (place, version, digest, state, time, checksum) VALUES (?, ?, ?, ?, ?, ?)"
-_ADD_NOTE = "INSERT INTO about VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 _FIND = f"SELECT {_NAMES} FROM decisions WHERE id = ?"
 _KNOWN = "SELECT outcomes.step, loss FROM decisions LEFT JOIN outcomes USING (id) WHERE id = ?"
 _PARTS = "SELECT step, loss FROM outcomes WHERE id = ? ORDER BY place, step"
@@ -102,7 +100,7 @@ class SqliteLog(Log):
         _open.add(self)
         try:
             if note is not None:
-                warnings.warn(note, stacklevel=3)
+                warn(note)
             if wanted is not None:
                 self._compare(parsed(wanted, self.path), wanted)
             self._count()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-import warnings
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
 
 import typer
 
-from lols.errors import ConfigurationError, LolsError
+from lols.errors import ConfigurationError, LolsError, warn
 
 TaskOption = Annotated[
     str | None,
@@ -73,7 +72,7 @@ def loaded(model: str, task: str | None) -> Any:
 
     module, named, made = loaded_for(model, task)
     if has_changed(made):
-        warnings.warn(f"{named} has changed since {model} was trained", stacklevel=2)
+        warn(f"{named} has changed since {model} was trained")
     return own_model(made, model, read_line=getattr(module, "read_line", None))
 
 

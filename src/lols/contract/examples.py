@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from operator import index as whole_number
@@ -26,7 +25,7 @@ from lols.contract.records import record_class
 from lols.contract.space import Example, SearchSpace
 from lols.contract.task import Task, as_space
 from lols.contract.user_frames import user_line
-from lols.errors import LolsError, SpaceError, one_line, shown
+from lols.errors import LolsError, SpaceError, one_line, shown, warn
 from lols.kernels.collector import without_collector
 from lols.kernels.digest import all_of_library
 from lols.kernels.layout import Ragged, Scalar, Shared, row, view
@@ -77,10 +76,9 @@ class Examples:
             first, count = int(self.steps.argmin()), int((self.steps == 0).sum())
             if count == len(encoded):
                 raise SpaceError("there is nothing to decide in any example: Sizes.steps gives 0 for all of them")
-            warnings.warn(
+            warn(
                 f"{count} of {len(encoded)} examples are left out, because there is nothing to decide in them: "
-                f"Sizes.steps gives 0 (the first is example {first})",
-                stacklevel=2,
+                f"Sizes.steps gives 0 (the first is example {first})"
             )
             self._take(space, [one for one, steps in zip(encoded, self.steps, strict=True) if steps], truth)
 

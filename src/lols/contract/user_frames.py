@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 import sysconfig
 import traceback
-import warnings
 from functools import cache
-from pathlib import Path
 from types import CodeType
 
-LIBRARY = str(Path(__file__).parent.parent) + os.sep
+from lols.errors import LIBRARY
 
 
 @cache
@@ -44,11 +41,3 @@ def user_line(error: BaseException, code: CodeType | None = None) -> str:
         own, frames = [frames[k] for k in calls[-1:]], frames[calls[0] :] if calls else []
     own = [pair for pair in frames if is_users(pair[0].co_filename)] or own
     return f" ({own[-1][0].co_filename}:{own[-1][1]})" if own else ""
-
-
-def warn(note: str, kind: type[Warning] = UserWarning) -> None:
-    """Warn at the line that called this library, however deep inside it this is."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(LIBRARY):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(note, kind, stacklevel=level)

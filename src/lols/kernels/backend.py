@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import os
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,7 +17,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 from numba.np import numpy_support
 
-from lols.errors import SpaceError
+from lols.errors import SpaceError, warn
 from lols.kernels import as_in_python, dual, hashing, words
 from lols.kernels import layout as layouts
 from lols.kernels.collector import without_collector
@@ -36,7 +35,7 @@ def _whole_kernels() -> Any:
 
         pipeline.object_code(lambda address: address + 1, types.int64, "lols_trial", boundscheck=False)
     except Exception as error:
-        warnings.warn(f"this version of Numba compiles kernels more slowly ({error!r})", stacklevel=2)
+        warn(f"this version of Numba compiles kernels more slowly ({error!r})")
         return None
     return pipeline
 

@@ -18,13 +18,13 @@ import stat
 import sys
 import tempfile
 import time
-import warnings
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
 
+from lols.errors import warn as warn_user
 from lols.kernels.ownership import fault, opened
 
 MAGIC = b"lols kernel 2\n"
@@ -112,7 +112,7 @@ def warn() -> None:
     not_used = f"{first} cannot be written" if why is None else f"{first} is not used, because {why}"
     where = "there is no home for a cache" if first is None else not_used
     kept = "kernels are compiled again in every process" if own is None else f"compiled kernels are kept in {own}"
-    warnings.warn(f"{where}: {kept}; let LOLS_CACHE name a folder of your own", RuntimeWarning, stacklevel=2)
+    warn_user(f"{where}: {kept}; let LOLS_CACHE name a folder of your own", RuntimeWarning)
 
 
 @functools.cache

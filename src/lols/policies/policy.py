@@ -182,7 +182,7 @@ class Policy(ABC):
 
     @abstractmethod
     def begun(self, terms: Terms) -> Policy:
-        """The policy that learns by a terms.
+        """The policy that learns on these terms.
 
         Parameters
         ----------

@@ -45,12 +45,6 @@ def draw_examples(examples: Examples, limit: int | None, seed: int) -> tuple[Exa
     return (some(examples, chosen) if chosen.size < count else examples), count
 
 
-def teacher_of(estimator: Any, name: str | None) -> tuple[Reference, str]:
-    """A teacher of an estimator's task and its name; that of training unless named."""
-    chosen = name or estimator.reference
-    return estimator.task_.reference(chosen), chosen
-
-
 def pair_of(data: Any) -> tuple[Any, ...]:
     """Inputs and truths, as they are given to `fit`."""
     if not isinstance(data, tuple) or len(data) < 2:

@@ -24,9 +24,8 @@ from lols.contract.choosing import some
 from lols.contract.examples import Examples
 from lols.contract.sharing import exclusive, on_snapshot
 from lols.contract.threads import Threads, chosen_threads
-from lols.contract.user_frames import warn
 from lols.engines import ExampleFiles
-from lols.errors import ConfigurationError, LolsError, ModelFileError
+from lols.errors import ConfigurationError, LolsError, ModelFileError, warn
 from lols.io.room import Room
 from lols.kernels.hashing import mix
 from lols.kernels.kernel import compile_seconds

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 from lols.contract.choosing import some
 from lols.contract.examples import Examples
 from lols.engine.structures import LEARNED, NONE, REFERENCE
-from lols.errors import ConfigurationError
+from lols.errors import ConfigurationError, warn
 from lols.training.deviation_costs import DeviationCosts
 from lols.training.progress import Progress, on_terminal
 from lols.training.sources import source_of
@@ -154,7 +153,7 @@ def say_comparison(trainer: Trainer, found: ReferenceComparison, progress: bool 
     if progress is False:
         return
     if found.worse:
-        warnings.warn(f"the policy is worse than its teacher: {found}; {_next(trainer, found)}", stacklevel=3)
+        warn(f"the policy is worse than its teacher: {found}; {_next(trainer, found)}")
     elif progress or (progress is None and on_terminal()):
         honest = "" if found.held_out else " (so optimistic: pass held_out=... for a fair comparison)"
         print(f"lols: {found}{honest}", file=sys.stderr)

@@ -16,13 +16,12 @@ from lols.contract.sharing import Shareable, exclusive, on_snapshot
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import as_space, as_teacher
 from lols.contract.threads import Threads
-from lols.contract.user_frames import warn
 from lols.engine.beam import best_paths
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.predictions import Predictions
 from lols.engine.sampling import best_samples
 from lols.engine.structures import Plan
-from lols.errors import ConfigurationError
+from lols.errors import ConfigurationError, warn
 from lols.io.model_file import PICKLED, from_bytes, to_bytes, write_tensors
 from lols.io.room import Room
 from lols.learners.settings import LearnerSettings
@@ -451,7 +450,9 @@ class Model(Shareable):
                 "resume=model), or with lols.train(..., start=model)"
             )
         if not self.decides.has_weights:
-            return Learning.open(self.recipe(reference, policy=self.decides.onward()))
+            policy = self.decides.onward()
+            batch = {} if policy.together is None else {"batch_size": policy.together}
+            return Learning.open(self.recipe(reference, policy=policy, **batch))
         recipe = self.recipe(reference)
         start = start_of(self, recipe)
         if self.learning is None:

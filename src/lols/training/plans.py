@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from lols.contract.space import Reference, SearchSpace
-from lols.contract.user_frames import warn
 from lols.engine.structures import MIXES, ROLLS, Lessons, Plan
+from lols.errors import warn
 from lols.kernels.hashing import mix
 from lols.learners.settings import LearnerSettings
 from lols.training.algorithms import Algorithm

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
-import traceback
-import warnings
 
 from lols.contract.checks import examine
 from lols.contract.checks.budget import WORK_PER_SECOND, Budget
@@ -13,8 +10,7 @@ from lols.contract.checks.findings import Coverage, Finding, Findings
 from lols.contract.checks.guards import MOST_WORK, WORK
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
-from lols.contract.user_frames import is_users
-from lols.errors import SpaceError
+from lols.errors import SpaceError, warn
 
 USUAL, MOST = 0.1, 1.0  # seconds of work, as planned, and at most
 
@@ -42,13 +38,7 @@ def check_quickly(space: SearchSpace, reference: Reference | None, examples: Exa
         raise SpaceError(str(wrong[0]))
     for finding in findings.found:
         text = f"{finding} (lols.checks.check_space looks at more, checks=False at nothing)"
-        warnings.warn(text, stacklevel=2 + _frames_of_library())
-
-
-def _frames_of_library() -> int:
-    """How many callers are not in a file of the user's, so that a warning names their line."""
-    files = [frame.f_code.co_filename for frame, _ in traceback.walk_stack(sys._getframe(2))]
-    return next((depth for depth, name in enumerate(files) if is_users(name)), 0)
+        warn(text)
 
 
 def _is_error(finding: Finding, space: SearchSpace) -> bool:

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from lols.contract.user_frames import warn
 from lols.contract.whole_numbers import MOST, check_whole
-from lols.errors import ConfigurationError, LolsError
+from lols.errors import ConfigurationError, LolsError, warn
 from lols.tasks.tables.cells import NoNumber
 from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.input import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -113,10 +113,6 @@ class Tagged:
         scheme = detect_scheme_columns(self.numbers, corpus.offsets, names)
         outside, fingerprint = outside_words(self.numbers, names), corpus.fingerprint(self.numbers)
         return replace(made, scheme=scheme, outside=outside, fingerprint=fingerprint)
-
-    def with_corpus(self, corpus: Corpus) -> Self:
-        """The same labels with other columns."""
-        return replace(self, corpus=corpus)
 
     def cut(self, values: Any) -> list[Any]:
         """Values of words, sentence by sentence."""
