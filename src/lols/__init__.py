@@ -16,6 +16,7 @@ _HOME = {
     "Example": "contract.space",
     "Examples": "contract.examples",
     "Labels": "contract.texts",
+    "InPieces": "training.sources",
     "LearnerSettings": "learners.settings",
     "LolsError": "errors",
     "Model": "training.model",
@@ -62,6 +63,7 @@ __all__ = [
     "CostSensitiveClassifier",
     "Example",
     "Examples",
+    "InPieces",
     "Labels",
     "LearnerSettings",
     "LolsError",
@@ -132,6 +134,7 @@ if TYPE_CHECKING:
     from lols.training.algorithms import Algorithm, algorithm, explain
     from lols.training.model import Model
     from lols.training.rollouts import rollout_costs
+    from lols.training.sources import InPieces
     from lols.training.trainer import Trainer
 
 

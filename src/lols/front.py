@@ -72,7 +72,8 @@ def train(
     space
         The search problem: a `SearchSpace`, a `Task`, or a `Program`.
     data
-        Your objects, with their truth if the reference needs it; or `Examples` in columns.
+        Your objects, with their truth if the reference needs it; or `Examples` in columns; or `InPieces` of more than
+        memory holds.
     reference
         The teacher, by default the one of the task. A program names its reference itself.
     algorithm
@@ -165,6 +166,7 @@ def train(
     from lols.policies.own import as_policy
     from lols.training.comparison import check_held_out, compare_with_reference, say_comparison
     from lols.training.learning_state import start_of, without_state
+    from lols.training.sources import InPieces
     from lols.training.trainer import FITTING, OPTIONS, Trainer
 
     options = unknown | {name: given[name] for name in given if name in OPTIONS}
@@ -183,7 +185,7 @@ def train(
             onward = before.onward()
             options["policy"], options["batch_size"], start = onward, batch_size or onward.together, None
         trainer = Trainer(space, reference, **options)
-    examples = trainer.encoded(data)
+    examples: Any = data if isinstance(data, InPieces) else trainer.encoded(data)
     others = None if held_out is None else check_held_out(trainer.encoded(held_out, labelled=False))
     if start is not None:
         fitting["start"] = start_of(start, trainer)
@@ -192,6 +194,8 @@ def train(
     model: Any = trainer.fit(examples, **fitting)
     model.learning = trainer.state
     compared = examples if others is None else others
+    if isinstance(compared, InPieces):
+        return model  # there are no examples at hand to compare with the teacher on
     found = compare_with_reference(trainer, model, compared, held_out=others is not None)
     if found is not None:
         model.report["teacher"] = found.as_dict()

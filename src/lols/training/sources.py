@@ -135,16 +135,17 @@ class InMemory(DataSource):
 
 
 class InPieces(DataSource):
-    """More examples than memory holds: they are read again in every pass, and shuffled piece by piece.
+    """More data than memory holds: they are read again in every pass, and shuffled piece by piece.
 
-    A batch goes on from one piece to the next, if the policy can wait for the rest: see `Learning`.
+    With a linear policy, a batch goes on from one piece to the next, so that the result does not depend on how large
+    the pieces are, but for their shuffling.
 
     Parameters
     ----------
     read
-        Makes the pieces of a pass: it is called once for each.
+        Is called for each pass, and gives the pieces: lists of labelled objects, or `Examples`.
     count
-        How many examples there are in all.
+        How many examples there are in all; by default they are counted by reading them once.
     steps
         How many steps they have in all, for progress bars; without it, these count examples.
     unit
@@ -152,24 +153,46 @@ class InPieces(DataSource):
     name
         Something that is the same whenever the same data are read: needed to resume.
 
+    Examples
+    --------
+    >>> import lols
+    >>> from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
+    >>> data, teacher = tagging_data(30, labels=3), tagging_references()["optimal"]
+    >>> pieces = lols.InPieces(lambda: (data[low : low + 8] for low in range(0, 30, 8)))
+    >>> model = lols.train(tagging_space(3), pieces, teacher, passes=2, compiled=False)
+    >>> model.about["examples"]
+    30
+
     """
 
     carries = True
 
     def __init__(
         self,
-        read: Callable[[], Iterator[Examples]],
-        count: int,
+        read: Callable[[], Iterable[Any]],
+        count: int | None = None,
         *,
         steps: int | None = None,
         unit: str = "examples",
         name: str | None = None,
     ):
         self.read, self.count, self.unit, self.name = read, count, unit, name
-        self.by_steps, self.steps = steps is not None, np.array([count if steps is None else steps])
+        self.by_steps, self.steps = steps is not None, np.array([(count or 0) if steps is None else steps])
 
     def __len__(self) -> int:
         return int(self.count or 0)
+
+    def encoded(self, recipe: Recipe) -> InPieces:
+        """The same with examples in place of objects, which are counted if need be."""
+
+        def read() -> Iterator[Examples]:
+            return (recipe.encoded(piece) for piece in self.read())
+
+        count = sum(len(piece) for piece in read()) if self.count is None else self.count
+        if not count:
+            raise ConfigurationError("there are no examples to learn from: give at least one")
+        steps = int(self.steps[0]) if self.by_steps else None
+        return InPieces(read, count, steps=steps, unit=self.unit, name=self.name)
 
     @property
     def measure(self) -> InPieces:
@@ -201,6 +224,10 @@ class InPieces(DataSource):
                 key = mix(mix(mix(recipe.seed, 0x0DE2), number), before)
                 order = shuffled(count, key, recipe.neighbours)
             before += count
+            if before > (number + 1) * len(self):
+                raise LolsError(
+                    f"the data have changed while they were learned from: there were {self.count:,} examples"
+                )
             if skipped < count:
                 yield Part(examples, order[skipped:])
             skipped = max(skipped - count, 0)
@@ -260,8 +287,10 @@ class FilesOfShards(InMemory):
 def source_of(recipe: Recipe, data: Any) -> DataSource:
     """What is learned from, as training reads it."""
     if isinstance(data, InPieces):
+        if recipe.IN_MEMORY is not None:
+            raise ConfigurationError("pieces are for tasks: a program learns from objects in memory")
         recipe.check_streamable(pieces=True)
-        return data
+        return data.encoded(recipe)
     if isinstance(data, Files) and recipe.engine.sync == "pass":
         return FilesOfShards(recipe.encoded(data.first(LOOKED_AT)), data)
     return in_memory(recipe, data)

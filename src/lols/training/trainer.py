@@ -138,6 +138,8 @@ class Trainer(Recipe):
             if source.first is not None:
                 searcher.turn_to(source.first, np.arange(len(source.first)))
             if resume and checkpoint is not None and Path(checkpoint).exists():
+                if learning.unsettled:
+                    searcher.turn_to(*next(iter(source.parts(learning))))
                 read_checkpoint(checkpoint, learning, source)
                 bar.go_on(source.progress(learning), learning.pass_)
             history = getattr(after_pass, "history", ())
