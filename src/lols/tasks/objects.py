@@ -24,7 +24,7 @@ from lols.tasks.case import Case
 from lols.tasks.estimator import Estimator
 from lols.tasks.problem import Naming, Problem
 from lols.tasks.replay import ReplayedFile
-from lols.tasks.verbs import CertifyOptions, FileLayout, Scores, VerbReport, Verbs
+from lols.tasks.verbs import CertifyOptions, FileLayout, PageOptions, Scores, VerbReport, Verbs
 from lols.training.calibration import Judged
 from lols.training.clock import Clock
 from lols.training.confidence import judged_steps
@@ -219,7 +219,9 @@ class ObjectEstimator(Estimator):
         super().__init_subclass__(**options)
         if not hasattr(cls, "VERBS"):
             about = (cls.__doc__ or "").partition("\n")[0]
-            cls.VERBS = Verbs(cls.__name__.lower(), "lines", about, options={"certify": CertifyOptions})
+            cls.VERBS = Verbs(
+                cls.__name__.lower(), "lines", about, options={"certify": CertifyOptions, "explain": PageOptions}
+            )
 
     def read(self, text: str, layout: Any) -> list[Any]:
         """The objects in the text of a file, as the task encodes them; by default one for each line that has text."""
@@ -294,13 +296,14 @@ class ObjectEstimator(Estimator):
         """Show the steps of one example: the actions with their predicted costs, and what deviations would cost."""
         from lols.tasks.explain import ExampleReport, explain_object
 
-        layout, _ = self.asked("explain", options)
+        layout, asked = self.asked("explain", options)
         objects = self.objects_of(path, layout)
         if not 1 <= number <= len(objects):
             what = f"there is no {self.VERBS.one} {number}; it has {len(objects):,}, and they are counted from 1"
             raise LolsError(f"{path}: {what}")
         explanation = explain_object(self, objects, number)
-        return ExampleReport(self.named, path, self.VERBS.one, number, len(objects), explanation)
+        html = asked.html if isinstance(asked, PageOptions) else None
+        return ExampleReport(self.named, path, self.VERBS.one, number, len(objects), explanation, html=html).written()
 
     def action_name(self, action: int) -> str:
         """What an action is called."""

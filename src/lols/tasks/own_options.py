@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lols.tasks.options import option
-from lols.tasks.verbs import NoOptions, PredictOptions, Verbs
+from lols.tasks.verbs import NoOptions, PageOptions, PredictOptions, Verbs
 
 
 class OwnVerbs(Verbs):
@@ -45,5 +45,5 @@ VERBS = OwnVerbs(
     "task",
     "examples",
     "A JSON value in each line, as the task encodes it, or what read_line(line) of its file makes of a line.",
-    options={"predict": OwnPredict, "evaluate": OwnEvaluate},
+    options={"predict": OwnPredict, "evaluate": OwnEvaluate, "explain": PageOptions},
 )

@@ -97,6 +97,13 @@ class InspectOptions:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class PageOptions:
+    """How the explanation of an example is kept."""
+
+    html: str | None = option(default=None, help="Draw it as a page, and write that to this file.")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class CertifyOptions:
     """What a case for a certificate can be made with."""
 

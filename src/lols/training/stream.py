@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from lols.contract.examples import Examples
+from lols.errors import ConfigurationError
+from lols.learners.learner import Learner
 from lols.training.learning import Learning
 from lols.training.learning_state import LearningState
 from lols.training.loop import learn_on
@@ -35,6 +37,14 @@ class Stream:
     def trainer(self) -> Recipe:
         """The options of learning."""
         return self.learning.recipe
+
+    @property
+    def learner(self) -> Learner:
+        """The linear learner; an error if it is not one that learns."""
+        learner = self.learning.policy.learner
+        if learner is None:
+            raise ConfigurationError("this stream has no linear learner: its policy is its own")
+        return learner
 
     @property
     def policy(self) -> Any:

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from benchmarks import regret as benchmark
 from benchmarks.regret import LEARNERS, whole_regret
 from lols.bandit import MemoryLog, StructuredBandit
-from lols.bandit.entries import Decision, Loss
+from lols.bandit.entries import WHOLE, Decision, Loss
 from lols.bandit.exploring import theory_epsilon
+from lols.bandit.retrace import Retracer
 from lols.contract.checks import check_space
 from lols.datasets.small_spaces import LADDER, best_actions, figure3_space, ladder_space, random_space, tree_space
 from lols.datasets.small_worlds import IN_REFERENCE
@@ -226,21 +227,21 @@ def test_a_run_is_algorithm_2_with_running_means(steps: int, beta: float, rounds
     # What was logged, gone through by hand: ways are those of the current policy, and policies follow from the costs.
     table = np.zeros(states, np.int64)
     sums, counts, version, lived = np.zeros((states, 2)), np.zeros(states), 0, [0]
-    entries = list(log.replay())
+    entries, retracer = list(log.replay()), Retracer(bandit.space, compiled=False)
     for decision, loss in zip(entries[::2], entries[1::2], strict=True):
         assert isinstance(decision, Decision) and isinstance(loss, Loss)
         lived[-1] += 1
         if not decision.explored:
             continue
-        s, at = int(starts[decision.id]), -1
-        for t, a in enumerate(decision.trail.tolist()):
+        s, at = int(starts[decision.number]), -1
+        for t, a in enumerate(decision.actions.tolist()):
             if t == decision.step:
                 at = s
             expected = (space.reference if t > decision.step and decision.by_reference else table)[s]
             assert a == (decision.action if t == decision.step else expected)
             s = int(space.follow[s, a])
-        assert decision.ids.tolist() == [seen[at]]
-        sums[at, decision.action] += 2 * loss.loss  # K times the loss for the action, 0 for the other
+        assert int(retracer(decision).slot_features(0)[0]) == seen[at]
+        sums[at, decision.action] += 2 * loss.losses[WHOLE]  # K times the loss for the action, 0 for the other
         counts[at] += 1
         version += 1
         lived.append(0)
@@ -264,7 +265,7 @@ def test_a_policy_is_noted_as_its_weights_say(name: str, monkeypatch: pytest.Mon
     monkeypatch.setattr(runs.StructuredBandit, "algorithm2", spy)
     lives = run_algorithm2(space, 200, seed=2, learner=LEARNERS[name], compiled=False)
     last = tables_of(space, lives.codes[-1:])[0]
-    policy = bandits[0].policy()
+    policy = bandits[0].policy().final
     for s, what in enumerate(np.asarray(space.seen).tolist()):
         row = int(lookup(policy.shared, what))
         assert last[s] == (0 if row < 0 else int(np.argmin(policy.stack[0, row])))

@@ -846,7 +846,7 @@ class CostSensitiveClassifier(Estimator):
         cells = [f"{name}={column.text(0)}" for name, column in piece.columns.items()]
         place = source.place(number - 1).removeprefix(f"{path}, ")
         explanation = explain_row(self, rows, true, **how, place=place, shown=cells)
-        return ExampleReport(self.named, path, VERBS.one, number, None, explanation, CHILDREN)
+        return ExampleReport(self.named, path, VERBS.one, number, None, explanation, CHILDREN, asked.html).written()
 
     def inspected(self, values: dict[str, Any], asked: ClassifierInspectOptions) -> VerbReport:
         """A report on a model file, with the features that speak for each child of a node."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from lols.errors import ConfigurationError
 from lols.tasks.options import INPUT, option, size_of
-from lols.tasks.verbs import ROWS, CertifyOptions, FileLayout, InspectOptions, PredictOptions, Verbs
+from lols.tasks.verbs import ROWS, CertifyOptions, FileLayout, InspectOptions, PageOptions, PredictOptions, Verbs
 
 MEMORY = 1 << 30  # bytes of cells that are held
 
@@ -98,7 +98,7 @@ class ClassifierEvaluateOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassifierExplainOptions:
+class ClassifierExplainOptions(PageOptions):
     """What is shown of a decision."""
 
     top: int = option(default=5, help="How many features of each decision to show.")

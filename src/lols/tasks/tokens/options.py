@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from lols.errors import ConfigurationError
 from lols.tasks.options import INPUT, option, size_of
-from lols.tasks.verbs import FileLayout, InspectOptions
+from lols.tasks.verbs import FileLayout, InspectOptions, PageOptions
 
 FILE = "One token per line: CoNLL-U, CoNLL-X, plain columns or TSV; .gz, .xz and .bz2 are read directly."
 
@@ -39,7 +39,7 @@ class PlotOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplainOptions:
+class ExplainOptions(PageOptions):
     """How the search of a sentence is shown."""
 
     top: int
@@ -55,7 +55,6 @@ class ExplainOptions:
         help="The probability of the reference in a mixture: a number, auto, linear:FROM:TO or geometric:ALPHA.",
         kind=str | None,
     )
-    html: str | None = option(default=None, help="Draw it as a page, and write that to this file.")
 
     def __post_init__(self) -> None:
         if self.top < 1:
