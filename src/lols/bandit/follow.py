@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lols.bandit.retrace import MISFIT
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
 from lols.engine.calls import bind_space, step
@@ -26,8 +27,6 @@ from lols.kernels.kernel import Kernel
 from lols.kernels.layout import Struct
 from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
-
-MISFIT = 101  # an error code besides the engine's: the trail does not belong to this object
 
 
 class Followed(NamedTuple):

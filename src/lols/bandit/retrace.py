@@ -23,7 +23,7 @@ from lols.engine.structures import AT_STEP, CODE, Lessons, Scratch, following
 from lols.errors import LolsError
 from lols.kernels.kernel import Kernel
 
-MISFIT = 101  # an error code besides the engine's: the actions do not belong to this object
+MISFIT = 101  # an error code besides the engine's: actions do not belong to the object
 FOLLOWING = following(0, False)
 
 

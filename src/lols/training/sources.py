@@ -82,10 +82,8 @@ class DataSource(ABC):
         """A digest of the data; None if it is not known."""
         return None
 
-    def check_resumable(self) -> None:
+    def check_resumable(self) -> None:  # noqa: B027
         """Raise an error if it could not be told later whether these are the same data."""
-        if self.digest() is None:
-            raise ConfigurationError("a checkpoint needs the name of the data: give InPieces(..., name=...)")
 
     def identity(self, recipe: Recipe) -> dict[str, Any]:
         """What must be equal for a checkpoint to fit."""
@@ -203,6 +201,10 @@ class InPieces(DataSource):
 
     def digest(self) -> str | None:
         return self.name
+
+    def check_resumable(self) -> None:
+        if self.name is None:
+            raise ConfigurationError("a checkpoint needs the name of the data: give InPieces(..., name=...)")
 
     def passes(self, learning: Learning) -> Iterator[int]:
         while learning.pass_ < learning.passes:
